@@ -15,7 +15,7 @@ const (
 	Limited                      // a quota is exhausted; nothing was charged
 	Banned                       // the subject is banned, or was banned by this request; nothing was charged
 	Suspended                    // the plan refuses every request; nothing was charged
-	Spared                       // the subject could be charged, but was not, since another one was refused; see [MultiTaker]
+	Spared                       // the subject could be charged, but was not, since another one was refused; see [TakeAll]
 )
 
 // String returns "allowed", "limited", "banned", "suspended", "spared" or "undecided".
@@ -67,7 +67,7 @@ type Decision struct {
 	// grace and during a ban, in shadow mode, and for an engine that counts no strikes.
 	Struck bool
 	// Weighted says that requests of the service differ in cost, so that texts count units
-	// and not requests. The middleware sets it if Options.Cost is set.
+	// and not requests. The middleware sets it if limit.Options.Cost is set.
 	Weighted bool
 	Plan     *Plan // nil if nothing was decided
 	Cost     int64 // units that the request costs

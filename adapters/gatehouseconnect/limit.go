@@ -21,8 +21,9 @@
 // Options.Deny replaces the first two errors. With Options.ChargeIf only some calls are
 // charged, by their code: failed sign-ins alone, for instance.
 //
-// The middleware of package ratelimit around a Connect handler is not the same: clients
-// see its 429 as unavailable, without RetryInfo, and its Options.Refund also gives back
+// Options.Refund is what limit.NotServerError is over HTTP. The middleware of package limit
+// around a Connect handler is not the same: clients see its 429 as unavailable, without
+// RetryInfo, and with limit.NotServerError it also gives back
 // unary calls of the Connect protocol that end with 501 for an unknown compression, or with
 // 504 at a deadline of the client. Authentication can be done in either place: NewRequire
 // also works inside the middleware Identify of package bearer.
@@ -202,7 +203,7 @@ type Options struct {
 	// Refund gives back the units of a call that ended in a panic or with a code that is
 	// the fault of the server: unknown, deadline_exceeded, unimplemented, internal, unavailable
 	// or data_loss.
-	// The limiter must be a [engine.Adjuster].
+	// The limiter must be an engine.Adjuster.
 	//
 	// What the client can cause is not refunded: a call whose context has ended, since its
 	// client has cancelled it or has set the deadline, and a stream on which receiving or
@@ -213,7 +214,7 @@ type Options struct {
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler
 	// returned: failed sign-ins alone, for instance. The limiter must be a
-	// [engine.Adjuster]. Each call is charged before it is served, so that concurrent
+	// engine.Adjuster. Each call is charged before it is served, so that concurrent
 	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
 	// when the call or the stream has ended, the charge is given back.
 	//

@@ -50,7 +50,7 @@ import (
 // that does, and makes the service fail by it, gets its units back, as one does that breaks
 // a streamed body (fiber.Config.StreamRequestBody) off. A body that is streamed
 // (SendStreamWriter) is sent after the handler: what goes wrong then is not seen, and with
-// Options.Context it needs a reservation that was taken from c.Context() before.
+// limit.Options.Context it needs a reservation that was taken from c.Context() before.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts limit.Options) (fiber.Handler, error) {
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")

@@ -196,7 +196,7 @@ type Options struct {
 	// Refund gives back the units of a call that ended in a panic or with a status that is
 	// the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE
 	// or DATA_LOSS.
-	// The limiter must be a [engine.Adjuster].
+	// The limiter must be an engine.Adjuster.
 	//
 	// What the client can cause is not refunded: a call whose context has ended, since its
 	// client has cancelled it or has set the deadline, and a stream on which receiving or
@@ -207,7 +207,7 @@ type Options struct {
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler
 	// returned: failed sign-ins alone, for instance. The limiter must be a
-	// [engine.Adjuster]. Each call is charged before it is served, so that concurrent
+	// engine.Adjuster. Each call is charged before it is served, so that concurrent
 	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
 	// when the call or the stream has ended, the charge is given back.
 	//

@@ -7,7 +7,7 @@
 //
 //	format, err := apikey.NewFormat("pet_live_")
 //	secret := format.Generate()
-//	store.Insert(apikey.NewKeyID(), secret.Digest(), secret.LastFour(), ...)
+//	insert(apikey.NewKeyID(), secret.Digest(), secret.LastFour(), ...) // into your table
 //	fmt.Println(secret.Reveal())
 //
 // A [Verifier] finds the owner of a key in a [Store], behind a cache. Its Verify method

@@ -44,7 +44,7 @@
 // An [*apierror.Error] of [middleware.BodyLimit] or ModifyResponse is sent as it is.
 // Errors of the backend pass unchanged. If the client is gone, the log says so.
 //
-// With limit.NotServerError as Options.ChargeIf, a 5xx is given back, and so is a response that
+// With limit.NotServerError as limit.Options.ChargeIf, a 5xx is given back, and so is a response that
 // the backend breaks off. Another ChargeIf can give back a 429 of the backend. An upload of which the
 // backend has left more than 256 KiB unread stays charged: its client may have disconnected.
 //

@@ -35,7 +35,7 @@
 //
 // The handler gets the same ResponseWriter and request as the middleware. Place a limit
 // on the process outside everything that takes time. Place a limit on subjects after
-// authentication: inside the middleware of package ratelimit, refused requests are
+// authentication: inside the middleware of package limit, refused requests are
 // charged to the caller's plan; outside, they are not, and have no X-RateLimit headers.
 //
 // Each process counts for itself: on n servers, a subject can have n times as many

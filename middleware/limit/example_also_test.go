@@ -10,7 +10,7 @@ import (
 
 // A request counts for a user, and for the user's organisation. Each answer shows the
 // one with less left, and a request that one of them refuses is charged to neither.
-func ExampleCaller_also() {
+func Example_also() {
 	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
 	organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	engine, err := memory.New(noon)

@@ -30,7 +30,7 @@ func show(h http.Handler, path string) {
 }
 
 // Health checks and the like are not counted.
-func ExampleUnlimitedPlan() {
+func Example_unlimitedPlan() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	unlimited := ratelimit.UnlimitedPlan("unlimited")
 	engine, err := memory.New(noon)

@@ -12,7 +12,7 @@ import (
 
 // Plans without quotas are for a customer that has not paid and for the service's own
 // monitoring. A customer without a plan is not served by accident: identify says so.
-func ExampleSuspendedPlan() {
+func Example_suspendedPlan() {
 	plans := map[string]*ratelimit.Plan{
 		"ann":     ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60)),
 		"bob":     ratelimit.SuspendedPlan("unpaid"),

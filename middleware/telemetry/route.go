@@ -39,7 +39,7 @@ type RouteOptions struct {
 // Route returns a middleware that completes the span and the metrics of an
 // instrumentation such as otelhttp. Place it directly inside that:
 //
-//	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
+//	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: source.Addr})
 //	handler := otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
 //
 // It sets

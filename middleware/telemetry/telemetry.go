@@ -6,10 +6,10 @@
 //
 //	t, err := telemetry.New(nil)
 //	...
-//	limit, err := limit.New(limiter, identify, limit.Options{Observe: t.Decision})
+//	limited, err := limit.New(limiter, identify, limit.Options{Observe: t.Decision})
 //	...
-//	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limit, auth.Require)
-//	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
+//	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limited, auth.Require)
+//	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: source.Addr})
 //	server.Handler = otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
 //
 // examples/telemetry exports it to Prometheus. The instruments, with units in parentheses:

@@ -19,8 +19,8 @@ type Options struct {
 	// Nil means that nothing does: Take then returns an error that wraps
 	// [ratelimit.ErrUnavailable].
 	//
-	// Local is an embedded engine, which answers at once, and it is a [engine.Peeker]
-	// and a [engine.Adjuster]. The primary must be an Adjuster too. Nothing else decides
+	// Local is an embedded engine, which answers at once, and it is an [engine.Peeker]
+	// and an [engine.Adjuster]. The primary must be an Adjuster too. Nothing else decides
 	// with Local. To keep what it knows across restarts, save and load it; see package
 	// memory.
 	//
@@ -137,11 +137,11 @@ func (o *Options) engines(primary ratelimit.Limiter) (engine.Adjuster, localEngi
 	}
 	adjuster, ok := primary.(engine.Adjuster)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: with Options.Local the primary must be a engine.Adjuster, got a %T", primary)
+		return nil, nil, fmt.Errorf("failover: with Options.Local the primary must be an engine.Adjuster, got a %T", primary)
 	}
 	local, ok := o.Local.(localEngine)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: Options.Local must be a engine.Peeker and a engine.Adjuster, got a %T", o.Local)
+		return nil, nil, fmt.Errorf("failover: Options.Local must be an engine.Peeker and an engine.Adjuster, got a %T", o.Local)
 	}
 	return adjuster, local, nil
 }

@@ -5,7 +5,7 @@
 //	...
 //	d, err := engine.Take(ctx, "owner:17", plan, 1)
 //
-// It implements every interface of package ratelimit. A request, also about several
+// It implements every interface of packages ratelimit and engine. A request, also about several
 // subjects ([Limiter.TakeAll]), is decided at one instant: N concurrent requests against a
 // limit of L admit exactly L. Two requests at 12:00:43, under the plan [60/minute 1000/day]:
 //

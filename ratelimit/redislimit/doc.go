@@ -52,7 +52,5 @@
 // Processes with different versions of this package can use the same Redis. Each calls its
 // own script, and they share usage and bans if both store the same format. A version with
 // another format, as its release notes then say, uses keys of other names under the same
-// prefix: usage and bans begin anew, and both versions count apart. Upgrade all processes
-// before a plan has a smooth quota or a calendar window: older versions do not keep the
-// usage of smooth quotas exactly.
+// prefix: usage and bans begin anew, and both versions count apart.
 package redislimit

@@ -165,7 +165,7 @@ func TestServerTime(t *testing.T) {
 	}
 }
 
-// What package ratelimit writes is read.
+// What package limit writes is read.
 func TestReadLimitsOfGatehouse(t *testing.T) {
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon.Add(43 * time.Second) }})
 	if err != nil {

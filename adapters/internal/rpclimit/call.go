@@ -21,7 +21,7 @@ const refundTimeout = 500 * time.Millisecond
 // A Call is a call that was decided.
 type Call struct {
 	Denial  *Denial         // nil: the call is to be served
-	Fields  http.Header     // for the client, with the names of package ratelimit; may be nil
+	Fields  http.Header     // for the client, with the names of package limit; may be nil
 	Context context.Context // what the handler gets
 
 	gate    *Gate

@@ -41,10 +41,10 @@ var capabilities = map[string]func(l ratelimit.Limiter, g enginetest.Gaps) bool{
 	"a denial is not charged":         func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.ChargesDenials },
 	"usage stays if the plan changes": func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.UsagePerPlan },
 	"strikes and bans":                func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoPenalties },
-	"bans by hand (Banner)":           is[ratelimit.Banner],
+	"bans by hand (ratelimit.Banner)":           is[ratelimit.Banner],
 	"several charges at one instant":  func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
-	"refunds and settling (Adjuster)": is[engine.Adjuster],
-	"looking up (Peeker)":             is[engine.Peeker],
+	"refunds and settling (engine.Adjuster)": is[engine.Adjuster],
+	"looking up (engine.Peeker)":             is[engine.Peeker],
 	"forgetting a subject (Reset)": is[interface {
 		Reset(ctx context.Context, subject string) error
 	}],

@@ -27,7 +27,7 @@ type Event struct {
 	Thread int
 	What   string // "load"
 	Place  int    // the places are numbered as they are met
-	Where  string // "slot.go:37 slot.meter, charge.go:17 (*Limiter).charge"
+	Where  string // "slot.go:37 slot.meter, take.go:17 (*Limiter).Take"
 	Result string // what was read, or became of it
 }
 

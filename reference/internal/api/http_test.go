@@ -136,7 +136,7 @@ func TestSpellingOfAPathDoesNotMatter(t *testing.T) {
 	for _, path := range []string{"/v1/pets", "/v1/pets/1", "/v1/usage", "/v1/nothing", "/openapi.json", "/nothing"} {
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			if path == "/openapi.json" && method != "POST" {
-				continue // is a page, and not charged; see TestDocument
+				continue // is a page, and not charged
 			}
 			charge := int64(1)
 			if path == "/v1/usage" && method != "POST" {
