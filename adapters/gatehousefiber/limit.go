@@ -55,6 +55,12 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
 	}
+	if deny := opts.Deny; deny != nil {
+		opts.Deny = func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
+			setHeader(callOf(r).c, w.Header()) // it may answer by Ctx
+			deny(w, r, c, d)
+		}
+	}
 	limited, err := limit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
 		call := callOf(r)
 		return call.caller, call.err
@@ -110,7 +116,7 @@ func request(call *call) *http.Request {
 	c := call.c
 	r := &http.Request{
 		Method: c.Method(), URL: new(url.URL), Host: c.Host(), Header: make(http.Header),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: c.RequestCtx().RemoteAddr().String(),
+		Body: http.NoBody, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: c.RequestCtx().RemoteAddr().String(),
 	}
 	if u, err := url.ParseRequestURI(strings.Clone(c.OriginalURL())); err == nil {
 		r.URL = u
@@ -142,18 +148,25 @@ func serveNext(withContext bool) http.HandlerFunc {
 
 // answer is the ResponseWriter of a refused request.
 type answer struct {
-	c      fiber.Ctx
-	header http.Header
+	c       fiber.Ctx
+	header  http.Header
+	written bool // WriteHeader was called
 }
 
 func (a *answer) Header() http.Header { return a.header }
 
 func (a *answer) WriteHeader(status int) {
+	a.written = true
 	setHeader(a.c, a.header)
 	a.c.Status(status)
 }
 
-func (a *answer) Write(p []byte) (int, error) { return a.c.Write(p) }
+func (a *answer) Write(p []byte) (int, error) {
+	if !a.written {
+		a.WriteHeader(http.StatusOK) // as net/http
+	}
+	return a.c.Write(p)
+}
 
 // setHeader sets the fields of a response of Fiber, which counts the length itself.
 func setHeader(c fiber.Ctx, h http.Header) {

@@ -204,3 +204,37 @@ func TestAdaptorSeesNothing(t *testing.T) {
 		t.Errorf("the middleware sees %d, and Recover answers %d %s", status, res.StatusCode, body)
 	}
 }
+
+// Options.Deny may answer by Fiber's context, or without a status, and keeps the fields of
+// the limit.
+func TestDenyKeepsTheFields(t *testing.T) {
+	for name, deny := range map[string]func(http.ResponseWriter, *http.Request, ratelimit.Caller, ratelimit.Decision){
+		"by Ctx": func(_ http.ResponseWriter, r *http.Request, _ ratelimit.Caller, _ ratelimit.Decision) {
+			_ = gatehousefiber.Ctx(r).Status(429).JSON(map[string]string{"error": "slow"})
+		},
+		"by Write": func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "{}")
+		},
+	} {
+		day := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 24 * time.Hour})
+		limited, err := gatehousefiber.New(engine(t), func(*http.Request) (ratelimit.Caller, error) {
+			return ratelimit.Caller{Subject: "ann", Plan: day}, nil
+		}, limit.Options{Deny: deny})
+		if err != nil {
+			t.Fatal(err)
+		}
+		app := fiber.New()
+		app.Use(limited)
+		app.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
+		for range 2 {
+			resp, err := app.Test(httptest.NewRequest("GET", "/", nil), fiber.TestConfig{Timeout: 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Header.Get("X-RateLimit-Limit") != "1" {
+				t.Errorf("%s: the response has the fields %v, want those of the limit", name, resp.Header)
+			}
+		}
+	}
+}

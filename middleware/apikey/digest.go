@@ -39,6 +39,10 @@ func (d *Digest) Scan(src any) error {
 		column = src
 	case string:
 		column = []byte(src)
+		if len(src) == len(d) {
+			return fmt.Errorf("apikey: cannot read a digest from a text of %d bytes: want %d hexadecimal digits, or a column of bytes",
+				len(d), hex.EncodedLen(len(d)))
+		}
 	default:
 		return fmt.Errorf("apikey: cannot read a digest from a column of type %T: want bytes or text", src)
 	}

@@ -63,6 +63,7 @@ func TestDigestScan(t *testing.T) {
 		"text as bytes, as from MySQL": {[]byte(text), ""},
 		"NULL":                         {nil, "column of type <nil>"},
 		"number":                       {int64(7), "column of type int64"},
+		"an MD5 sum as text":           {"d41d8cd98f00b204e9800998ecf8427e", "text of 32 bytes"},
 		"31 bytes":                     {d[:31], "32 bytes or 64 hexadecimal digits, got a column of 31 bytes"},
 		"63 digits":                    {text[1:], "column of 63 bytes"},
 		"not hexadecimal":              {text[1:] + "g", "invalid byte"},

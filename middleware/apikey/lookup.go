@@ -54,13 +54,21 @@ func (a *answer[P]) principal(now func() time.Time) (P, error) {
 // beyond the time for which every answer can be used.
 func (v *Verifier[P]) fresh(a *answer[P]) bool {
 	switch age := v.since(a.asked); {
-	case age < v.invalidTTL:
+	case v.recent(age):
 		return true
-	case age >= v.ttl:
+	case age < 0 || age >= v.ttl:
 		return false
 	}
 	_, err := a.principal(v.now)
 	return err == nil
+}
+
+// recent reports whether an age is within the TTL of answers that a key is not valid. The
+// age may be negative: slightly, because goroutines overtake each other, or by much,
+// because a clock that is not monotonic was set back. Then nothing must stay cached for
+// long.
+func (v *Verifier[P]) recent(age time.Duration) bool {
+	return -v.invalidTTL < age && age < v.invalidTTL
 }
 
 // cached returns an answer that is still fresh, or nil.
@@ -145,7 +153,7 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 		return a, nil
 	}
 	l := s.lookups[d]
-	if l == nil || v.since(l.began) >= v.invalidTTL {
+	if l == nil || !v.recent(v.since(l.began)) {
 		l = v.beginLocked(ctx, s, d, prefix)
 	}
 	l.waiting++

@@ -126,3 +126,20 @@ func TestMoreFormats(t *testing.T) {
 		t.Errorf("a key of a format that is not accepted: %v, want %v", err, apikey.ErrMalformed)
 	}
 }
+
+// A clock that is set back keeps no answer for longer than the times that it was made for.
+func TestClockSetBack(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	store := newStore()
+	v := newVerifier(t, store, apikey.Options{Now: func() time.Time { return now }})
+	key := store.issue(t)
+	if _, err := v.Verify(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Hour)
+	before := store.count()
+	now = now.Add(30 * time.Minute)
+	if _, err := v.Verify(t.Context(), key); err != nil || store.count() == before {
+		t.Errorf("half an hour after the clock was set back by an hour: %v, %d look-ups, want another one", err, store.count()-before)
+	}
+}

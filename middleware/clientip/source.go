@@ -154,8 +154,8 @@ func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 
 // AddrFrom is [Source.Addr] for services outside net/http. peer is the address of the
 // connection. lines returns the lines of the header field with a name such as
-// X-Forwarded-For; it is called only if peer is trusted. Services on gRPC, Connect and
-// Fiber find the address with ClientAddr of their adapters, which call AddrFrom.
+// X-Forwarded-For; it is called only if peer is trusted. The adapters for
+// gRPC, Connect and Fiber make a request of each call, for which [Source.Addr] does.
 func (s *Source) AddrFrom(peer netip.Addr, lines func(name string) []string) netip.Addr {
 	peer = peer.Unmap().WithZone("")
 	if s.header == "" || !s.trusts(peer) {

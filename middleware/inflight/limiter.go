@@ -40,7 +40,7 @@ type Options struct {
 	Wait time.Duration
 
 	// Observe is called with each decision before the request is served or refused, but
-	// not for exempt requests and not if identify returned an error. c is what identify
+	// not if identify returned an error. c is what identify
 	// returned, the zero Caller with [NewProcess]. Observe runs in the goroutine of the
 	// request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c Caller, d Decision)

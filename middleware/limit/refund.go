@@ -42,6 +42,7 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ra
 		}
 		if reserved == nil {
 			reserved = g.reserve(r.Context(), c, d, all, true)
+			reserved.reservation.hidden = true
 		}
 		reserved.reservation.refund(r.Context())
 	}()

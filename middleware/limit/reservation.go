@@ -25,6 +25,9 @@ type Reservation struct {
 	caller   ratelimit.Caller
 	deciding int // 0: own, otherwise the number of one of more
 
+	// hidden says that no handler has it, so that it is settled once, at the end of the request.
+	hidden bool
+
 	mu      sync.Mutex
 	own     reservedCharge
 	more    []reservedCharge
@@ -119,7 +122,7 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 			c = &r.more[i]
 		}
 		if c.counted && (all || !c.fixed) {
-			if failed := r.chargeTo(ctx, c, units, all); err == nil {
+			if failed := r.chargeTo(ctx, c, units); err == nil {
 				err = failed
 			}
 		}
@@ -128,8 +131,8 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 }
 
 // chargeTo makes a charge cost some units. If the answer to an adjustment before was lost,
-// that is repeated first. The last adjustment, at the end of the request, is never repeated.
-func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64, last bool) error {
+// that is repeated first.
+func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
 	adjuster, ok := r.limiter.(engine.Adjuster)
 	for c.id != "" || c.charged != units {
 		if !ok {
@@ -137,7 +140,7 @@ func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int
 		}
 		if c.id == "" {
 			c.units = units
-			if !last {
+			if !r.hidden {
 				c.id = rand.Text()
 			}
 		}

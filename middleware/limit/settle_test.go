@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -232,5 +234,55 @@ func TestSettleIsOneCall(t *testing.T) {
 		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != cmp.Or(engine.Of(plan).Quota(0).Burst(), engine.Of(plan).Quota(0).Limit)-30 {
 			t.Errorf("%s: %d are left, with error %v, want all but 30", name, d.Remaining(), err)
 		}
+	}
+}
+
+// forgetful makes every adjustment once, by its id, and loses the first answer.
+type forgetful struct {
+	*memory.Limiter
+	seen map[string]bool
+}
+
+func (l *forgetful) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	lost := len(l.seen) == 0
+	if id == "" || !l.seen[id] {
+		l.seen[id] = true
+		if err := l.Limiter.Adjust(ctx, subject, d, units, ""); err != nil {
+			return err
+		}
+	}
+	if lost {
+		return fmt.Errorf("%w: the answer is lost", ratelimit.ErrUnavailable)
+	}
+	return nil
+}
+
+// A handler that settles after the charge was given back, and the answer lost, gives
+// nothing back twice.
+func TestSettleAfterALostRefund(t *testing.T) {
+	m, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 100, Window: 24 * time.Hour})
+	if _, err := m.Take(t.Context(), "ann", plan, 50); err != nil {
+		t.Fatal(err)
+	}
+	limited, err := limit.New(&forgetful{m, map[string]bool{}}, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
+	}, limit.Options{Context: true, ChargeIf: limit.NotServerError, Cost: func(*http.Request) int64 { return 10 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reservation *limit.Reservation
+	limited(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reservation = limit.FromContext(r.Context())
+		w.WriteHeader(500)
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if err := reservation.Settle(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+	if d, err := m.Peek(t.Context(), "ann", plan); err != nil || d.Remaining() != 50 {
+		t.Errorf("%d are left, %v, want the 50 of before", d.Remaining(), err)
 	}
 }

@@ -45,7 +45,7 @@ func (v view) epoch() uint64 { return uint64(v >> viewShift) }
 func (b *breaker) init(opts *Options) {
 	b.circuit = circuit{
 		consecutive: opts.ConsecutiveFailures, recent: outcomes / 2,
-		minBackoff: opts.Backoff, maxBackoff: backoffs * opts.Backoff,
+		minBackoff: opts.Backoff, maxBackoff: opts.longestBackoff(),
 	}
 	b.publish()
 }
@@ -125,8 +125,8 @@ func (b *breaker) backoff() time.Duration {
 // outcomes is how many outcomes the circuit remembers.
 const outcomes = 64
 
-// backoffs is the longest wait before a probe, in units of Options.Backoff.
-const backoffs = 50
+// longestBackoff is the longest wait before a probe or a merge.
+func (o *Options) longestBackoff() time.Duration { return max(o.Backoff, min(50*o.Backoff, time.Hour)) }
 
 // circuit is the breaker's rules: states and arithmetic, without a clock, a lock
 // or a goroutine. The caller says what happened and when.

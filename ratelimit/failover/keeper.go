@@ -79,7 +79,7 @@ func (k *keeper) run() {
 		case k.mergeDue():
 			rest = k.l.opts.Backoff
 		default:
-			rest = min(2*max(rest, k.l.opts.Backoff/2), backoffs*k.l.opts.Backoff)
+			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.opts.longestBackoff())
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (k *keeper) mergeDue() (merged bool) {
 		case k.probe() != nil:
 			return merged // the primary does not answer
 		default:
-			k.l.journal.backOff(e, k.l.opts.Backoff, backoffs*k.l.opts.Backoff)
+			k.l.journal.backOff(e, k.l.opts.Backoff, k.l.opts.longestBackoff())
 		}
 	}
 	return merged

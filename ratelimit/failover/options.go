@@ -54,7 +54,7 @@ type Options struct {
 	ConsecutiveFailures int
 
 	// Backoff is how long after the circuit opened the primary is probed, 1ms to 1h; 0
-	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff.
+	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff, and an hour at most.
 	// Each wait is shortened at random by up to half, so that servers that
 	// lost the primary together do not return together. With Local the first probe waits
 	// for a merge that began before the circuit opened: up to two seconds,

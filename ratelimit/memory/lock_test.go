@@ -190,3 +190,31 @@ func TestSmoothRecordOutlastsWindowsOfOtherPlans(t *testing.T) {
 		t.Errorf("with a window that ends after the record the verdict is %d, want it left to the lock", v)
 	}
 }
+
+// A refund may come between the look that would refuse a request and the exact time, which
+// then admits it: nothing of the look is left in the decision.
+func TestAdmittedAfterALook(t *testing.T) {
+	calls, meanwhile := 0, func() {}
+	l, err := New(Options{Now: func() time.Time {
+		if calls++; calls == 2 {
+			meanwhile()
+		}
+		return time.Date(2026, time.March, 1, 12, 0, 59, 500_000_000, time.UTC)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	first, err := l.Take(t.Context(), "a", plan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, meanwhile = 0, func() {
+		if err := l.Adjust(t.Context(), "a", &first, 0, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if d, err := l.Take(t.Context(), "a", plan, 1); err != nil || !d.Allowed() || d.RetryAfter != 0 {
+		t.Errorf("after a refund: %v, wait %v, %v, want an admission without a wait", d.Outcome, d.RetryAfter, err)
+	}
+}

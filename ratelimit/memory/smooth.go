@@ -136,7 +136,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 		} else {
 			slot.setMeter(layout.charge(slot, m, d))
 		}
-		d.Outcome, d.BanEnds = ratelimit.Allowed, 0 // of a ban that ended since look
+		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
 		if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 			d.StrikesLeft = -1
 		}

@@ -108,7 +108,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 			hold.meter, after = m, m.held()
 		}
 		if slot.swap(m, after) {
-			d.Outcome = ratelimit.Allowed
+			d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
 			if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}

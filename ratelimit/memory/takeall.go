@@ -78,6 +78,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
 		hold := m
+		m.smooth = false
 		if n == last {
 			hold = nil
 		}

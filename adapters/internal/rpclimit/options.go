@@ -43,6 +43,7 @@ type Identify = func(r *http.Request) (ratelimit.Caller, error)
 // method is its path.
 func Request(ctx context.Context, method string, header http.Header, remoteAddr string) *http.Request {
 	r := &http.Request{
+		Body:   http.NoBody,
 		Method: http.MethodPost, URL: &url.URL{Path: method}, Pattern: method, Header: header, RemoteAddr: remoteAddr,
 	}
 	return r.WithContext(ctx)

@@ -51,7 +51,7 @@ func lengthOf(body []byte) []string { return []string{strconv.Itoa(len(body))} }
 
 // compressed has the page compressed for clients that accept that, when it is first asked
 // for.
-func (p *page) compressed() *page {
+func (p *page) compressed(compress func(body []byte) ([]byte, error)) *page {
 	p.gzipped = sync.OnceValues(func() (zipped, error) {
 		body, err := compress(p.body)
 		return zipped{body, lengthOf(body)}, err
@@ -65,11 +65,25 @@ var zippers = sync.Pool{New: func() any {
 	return z
 }}
 
-// compress writes to memory rather than to the client, so that a slow client does not keep
-// the zipper. Pages keep what it returns.
-func compress(body []byte) ([]byte, error) {
+// compressFast is for pages that are made for one request or a few.
+func compressFast(body []byte) ([]byte, error) {
 	z := zippers.Get().(*gzip.Writer)
 	defer zippers.Put(z)
+	return compress(z, body)
+}
+
+// compressWell is for pages that never change.
+func compressWell(body []byte) ([]byte, error) {
+	z, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	return compress(z, body)
+}
+
+// compress writes to memory rather than to the client, so that a slow client does not keep
+// the zipper. Pages keep what it returns.
+func compress(z *gzip.Writer, body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z.Reset(&b)
 	if _, err := z.Write(body); err != nil {

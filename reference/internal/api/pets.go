@@ -76,7 +76,7 @@ func newListPage(q store.ListQuery, found []store.Pet, more bool) (*page, error)
 	}
 	p := newPage(body, link)
 	if len(body) >= minCompressed {
-		p = p.compressed()
+		p = p.compressed(compressFast)
 	}
 	return p, nil
 }

@@ -28,6 +28,12 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:8: listen: must be host and port such as 127.0.0.1:8080, got nothing; to keep the default, remove the line",
 			"2:11: database: must be text, got nothing; to keep the default, remove the line",
 		}},
+		{"every part of a penalty", "penalty: {decay: 0s, ban: 0s}\n", []string{
+			"1:18: penalty.decay: must be whole seconds from 1s to 8784h, got 0s",
+		}},
+		{"a decay that is no duration", "penalty: {decay: x}\n", []string{
+			"1:18: penalty.decay: must be …",
+		}},
 		{"number for text", "listen: 8080\n", []string{
 			"1:9: listen: must be host and port such as 127.0.0.1:8080, got a number",
 		}},

@@ -108,6 +108,7 @@ func (d *decoder) checkPenalty(wrong bool) {
 	p := d.c.Penalty
 	if p.Decay == 0 { // means the default in a Penalty
 		d.blame("penalty", "decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", fixedwindow.MaxLength.Hours()))
+		d.c.Penalty = ratelimit.DefaultPenalty()
 		return
 	}
 	if p.Strikes == 0 {
@@ -184,7 +185,9 @@ func (d *decoder) uncharged(n *yaml.Node, setting string) {
 // plan reads the quotas of a plan. It returns nil after a mistake.
 func (d *decoder) plan(n *yaml.Node, setting, name string, penalty ratelimit.Penalty, example string) *ratelimit.Plan {
 	if kindOf(n) == aList && len(n.Content) == 0 {
-		d.add(d.at(n), setting, "must be %s, got an empty list", example)
+		if d.is(n, setting, aList, example) {
+			d.add(d.at(n), setting, "must be %s, got an empty list", example)
+		}
 		return nil
 	}
 	var quotas []ratelimit.Quota

@@ -43,8 +43,11 @@ type value struct {
 // scalar is the rule of a setting with one value. In the file it is of a kind, and an
 // example says what it must be.
 func scalar[T any](want kind, example string, field func(*Config) *T, parse func(text string) (T, error), show func(T) string) rule {
-	set := func(c *Config, text string) (err error) {
-		*field(c), err = parse(text)
+	set := func(c *Config, text string) error {
+		v, err := parse(text)
+		if err == nil {
+			*field(c) = v
+		}
 		return err
 	}
 	return rule{

@@ -48,7 +48,7 @@ type RestoredKey struct{ ID, Owner, Name string }
 // which keys were revoked since the backup.
 //
 // The error wraps [ErrInUse] if another process has the file open, and [fs.ErrNotExist]
-// if there is no backup. After an error the file is as it was before.
+// if there is no backup. After an error the database has what it had before.
 func Restore(ctx context.Context, backup, path string, by store.Actor, at time.Time, o Options) (r Restored, err error) {
 	from, err := o.existingFile(backup)
 	if err := errors.Join(err, by.Validate()); err != nil {
@@ -201,6 +201,7 @@ func (f file) lock(ctx context.Context) (_ *sql.DB, err error) {
 // unreadable is the error for a database whose keys cannot be read.
 func (f file) unreadable(err error) error {
 	return fmt.Errorf("database %s cannot be read, so keys that were revoked since the backup would be valid again; "+
+		"if a version before this one made it, upgrade it with petstore migrate, and restore again; otherwise "+
 		"move it and its log (-wal) away, restore again, and revoke the keys that the command then names: %w", f.name, err)
 }
 
