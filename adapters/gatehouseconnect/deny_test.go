@@ -50,13 +50,13 @@ func TestDeny(t *testing.T) {
 				handler := func(context.Context, string) error { served++; return nil }
 				opts := gatehouseconnect.Options{
 					Errors: errs, Headers: limit.XRateLimit | limit.DraftRateLimit,
-					Deny: func(r *http.Request, who ratelimit.Caller, d ratelimit.Decision) error {
+					Deny: func(r *http.Request, caller ratelimit.Caller, d ratelimit.Decision) error {
 						denied++
 						if r.URL.Path != cl.method || r.Header.Get("Accept-Language") != "de" {
 							t.Errorf("Deny gets the call %+v", r)
 						}
-						if who.Subject != "ann" || d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second {
-							t.Errorf("Deny gets %+v, %+v", who, d)
+						if caller.Subject != "ann" || d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second {
+							t.Errorf("Deny gets %+v, %+v", caller, d)
 						}
 						return c.err
 					},

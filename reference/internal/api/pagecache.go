@@ -18,13 +18,13 @@ const (
 
 // A pageCache keeps pages until the store may have changed. It is exact within a server: a
 // request that begins after this server has acknowledged a write does not get a page from
-// before it, and after a write of another process only for 10 milliseconds. Requests for a page that is being read wait for it instead of reading it
-// too.
+// before it. After a write of another process it may get one for 10 milliseconds. Requests
+// for a page that is being read wait for it instead of reading it too.
 //
 // It relies on [store.PetsVersioner]: a page is kept under the version that the store had
 // before the page was read, and served while the store has the same version, so that
-// nothing is known to be written meanwhile. A page of a request that began under that version may be
-// newer than the version, never older.
+// nothing is known to be written meanwhile. A page of a request that began under that
+// version may be newer than the version, never older.
 //
 // A pageCache is safe for concurrent use.
 type pageCache struct {
