@@ -38,10 +38,10 @@ var mutants = []mutant{
 		"m := s.freeze()\n\told := to.freeze()", "m := s.meter()\n\told := to.freeze()",
 		"a reset of the subject in front"},
 	{"a group that does not hold its first slot",
-		"*hold, after = m, m.held()", "*hold, after = m, m",
+		"hold.meter, after = m, m.held()", "hold.meter, after = m, m",
 		"a group beside takes of both subjects by one caller"},
 	{"a group that charges its first slot before the last",
-		"*hold, after = m, m.held()", "*hold = m",
+		"hold.meter, after = m, m.held()", "hold.meter = m",
 		"three subjects, the last of which has one unit left"},
 	{"a holder of the lock that does not wait for a group",
 		"if !m.isHeld() {", "if !m.isHeld() || true {",
@@ -78,22 +78,36 @@ var mutants = []mutant{
 		"a group beside takes of smooth quotas by one caller"},
 }
 
+// source returns package memory with the mistake.
+func (m mutant) source(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := sources(t, *folder)
+	mutated := 0
+	for name, text := range maps.Clone(files) {
+		mutated += bytes.Count(text, []byte(m.old))
+		files[name] = bytes.ReplaceAll(text, []byte(m.old), []byte(m.new))
+	}
+	if mutated != 1 {
+		t.Fatalf("package memory has %d times the text\n\t%s\nwhich this mutant replaces, want once.\n"+
+			"Update the mutant in mutants_test.go to the text that now does this.", mutated, m.old)
+	}
+	return files
+}
+
+// What TestFindsMutants runs only with -long is checked by each run, so that a change of
+// the engine shows at once which mutant it outdates.
+func TestMutantsAreUpToDate(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) { m.source(t) })
+	}
+}
+
 func TestFindsMutants(t *testing.T) {
 	testenv.Long(t, "builds the engine once for each mutant")
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			files := sources(t, *folder)
-			mutated := 0
-			for name, text := range maps.Clone(files) {
-				mutated += bytes.Count(text, []byte(m.old))
-				files[name] = bytes.ReplaceAll(text, []byte(m.old), []byte(m.new))
-			}
-			if mutated != 1 {
-				t.Fatalf("package memory has %d times the text\n\t%s\nwhich this mutant replaces, want once.\n"+
-					"Update the mutant in mutants_test.go to the text that now does this.", mutated, m.old)
-			}
-			if out, failed := run(t, build(t, files), m.finds); !failed {
+			if out, failed := run(t, build(t, m.source(t)), m.finds); !failed {
 				t.Errorf("the case %q finds nothing: %s", m.finds, out)
 			} else {
 				t.Log(out)
