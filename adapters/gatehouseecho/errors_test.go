@@ -14,6 +14,7 @@ import (
 	echomiddleware "github.com/labstack/echo/v5/middleware"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -22,53 +23,45 @@ import (
 // The package comment says what echo.WrapMiddleware loses. If this test fails, that has
 // changed.
 func TestWrapMiddlewareOfEcho(t *testing.T) {
-	for name, test := range map[string]struct {
-		wrap       func(middleware.Middleware) echo.MiddlewareFunc
-		remaining  string // after a returned error that is refunded, seen by the next request
-		log        logLine
-		afterPanic int // the status that a logger of Echo sees after a recovered panic
-	}{
-		"echo.WrapMiddleware": {func(m middleware.Middleware) echo.MiddlewareFunc { return echo.WrapMiddleware(m) }, "1", logLine{"/", 200, 0, false}, 200},
-		"Wrap":                {func(m middleware.Middleware) echo.MiddlewareFunc { return gatehouseecho.Wrap(m) }, "2", logLine{"/", 500, 36, false}, 500},
-		"Wrap of nil and one": {func(m middleware.Middleware) echo.MiddlewareFunc { return gatehouseecho.Wrap(nil, m) }, "2", logLine{"/", 500, 36, false}, 500},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := echo.New()
-			e.Use(test.wrap(limiter(t, limit.Options{ChargeIf: limit.NotServerError})))
-			e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
-			send := serve(t, e)
-			send("GET", "/", "")
-			if got := send("GET", "/", "").remaining(); got != test.remaining {
-				t.Errorf("%s requests are left after an error and the next request, want %s", got, test.remaining)
-			}
+	e := echo.New()
+	e.Use(echo.WrapMiddleware(contract.Limiter(t, limit.Options{ChargeIf: limit.NotServerError})))
+	e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
+	send := contract.Serve(t, e)
+	send("GET", "/", "")
+	if got := send("GET", "/", "").Remaining(); got != "1" {
+		t.Errorf("%s requests are left after an error and the next request, want 1: it is not given back", got)
+	}
 
-			var log logbook
-			e = echo.New()
-			e.Use(test.wrap(middleware.AccessLog(log.logger())))
-			e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
-			serve(t, e)("GET", "/", "")
-			if got := log.line(t); got != test.log {
-				t.Errorf("the log says %+v, want %+v", got, test.log)
-			}
+	var log contract.Log
+	e = echo.New()
+	e.Use(echo.WrapMiddleware(middleware.AccessLog(log.Logger())))
+	e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
+	contract.Serve(t, e)("GET", "/", "")
+	if got := log.Line(t); got != (contract.Line{Route: "/", Status: 200}) {
+		t.Errorf("the log says %+v, want an empty 200", got)
+	}
+}
 
-			seen := -1
-			e = echo.New()
-			e.Use(echomiddleware.RequestLoggerWithConfig(echomiddleware.RequestLoggerConfig{
-				LogStatus: true,
-				LogValuesFunc: func(_ *echo.Context, v echomiddleware.RequestLoggerValues) error {
-					seen = v.Status
-					return nil
-				},
-			}))
-			e.Use(test.wrap(middleware.Recover(errs)))
-			e.GET("/", func(*echo.Context) error { panic("no") })
-			if got := serve(t, e)("GET", "/", ""); got.status != 500 || got.code() != "internal" {
-				t.Errorf("a panic is answered with %d %q", got.status, got.body)
-			}
-			if seen != test.afterPanic {
-				t.Errorf("a logger of Echo sees %d after a panic, want %d", seen, test.afterPanic)
-			}
-		})
+// After a recovered panic a logger of Echo sees a 500, and by WrapMiddleware a 200.
+func TestLoggerOfEchoAfterAPanic(t *testing.T) {
+	recovered := middleware.Recover(contract.Errors)
+	for want, wrap := range map[int]echo.MiddlewareFunc{200: echo.WrapMiddleware(recovered), 500: gatehouseecho.Wrap(recovered)} {
+		seen := -1
+		e := echo.New()
+		e.Use(echomiddleware.RequestLoggerWithConfig(echomiddleware.RequestLoggerConfig{
+			LogStatus: true,
+			LogValuesFunc: func(_ *echo.Context, v echomiddleware.RequestLoggerValues) error {
+				seen = v.Status
+				return nil
+			},
+		}), wrap)
+		e.GET("/", func(*echo.Context) error { panic("no") })
+		if got := contract.Serve(t, e)("GET", "/", ""); got.Status != 500 || got.Code() != "internal" {
+			t.Errorf("a panic is answered with %d %q", got.Status, got.Body)
+		}
+		if seen != want {
+			t.Errorf("a logger of Echo sees %d after a panic, want %d", seen, want)
+		}
 	}
 }
 
@@ -96,7 +89,7 @@ func TestErrorHandler(t *testing.T) {
 		{echo.NewHTTPError(302, "Found."), `{"code":"internal","message":"The service failed to answer this request.","status":500}`},
 	} {
 		e := echo.New()
-		e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
+		e.HTTPErrorHandler = gatehouseecho.ErrorHandler(contract.Errors)
 		e.GET("/", func(*echo.Context) error { return test.err })
 		w := httptest.NewRecorder()
 		e.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
@@ -109,8 +102,8 @@ func TestErrorHandler(t *testing.T) {
 func TestUnmatched(t *testing.T) {
 	e := echo.New()
 	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(nil)
-	e.GET("/pets", ends["ok"])
-	e.POST("/pets", ends["ok"])
+	e.GET("/pets", ok)
+	e.POST("/pets", ok)
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -129,20 +122,20 @@ func TestUnmatched(t *testing.T) {
 
 // What an error of Echo wraps is for the log alone.
 func TestCausesAreLogged(t *testing.T) {
-	var log logbook
+	var log contract.Log
 	e := echo.New()
-	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(&apierror.Responder{Logger: log.logger()})
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(&apierror.Responder{Logger: log.Logger()})
 	e.GET("/", func(*echo.Context) error { return echo.NewHTTPError(503, "Later.").Wrap(errors.New("secret")) })
-	got := serve(t, e)("GET", "/", "")
-	if got.body != `{"code":"unavailable","message":"Later.","status":503}`+"\n" || !strings.Contains(log.buf.String(), "secret") {
-		t.Errorf("got %s and the log %s", got.body, log.buf.String())
+	got := contract.Serve(t, e)("GET", "/", "")
+	if got.Body != `{"code":"unavailable","message":"Later.","status":503}`+"\n" || !strings.Contains(log.Text(), "secret") {
+		t.Errorf("got %s and the log %s", got.Body, log.Text())
 	}
 }
 
 // Nothing is written to a connection that belongs to the handler.
 func TestErrorAfterHijack(t *testing.T) {
 	e := echo.New()
-	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(contract.Errors)
 	e.Use(gatehouseecho.Wrap())
 	e.GET("/", func(c *echo.Context) error {
 		if _, _, err := http.NewResponseController(c.Response()).Hijack(); err != nil {

@@ -1,12 +1,12 @@
 package gatehousegin_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegin"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -24,6 +24,7 @@ func TestStateOfTheWriter(t *testing.T) {
 		func(c *gin.Context) { _, _ = c.Writer.WriteString("pets") },
 		func(c *gin.Context) { c.Writer.WriteHeaderNow() },
 		func(c *gin.Context) { _, _ = c.Writer.Write([]byte("!")) },
+		func(c *gin.Context) { c.Status(500) },
 		func(c *gin.Context) { c.Writer.Flush() },
 	}
 	observe := func(m ...gin.HandlerFunc) (states []state) {
@@ -43,8 +44,8 @@ func TestStateOfTheWriter(t *testing.T) {
 				note(c)
 			}
 		})
-		if got := serve(t, router)("GET", "/", ""); got.status != 202 || got.body != "pets!" {
-			t.Errorf("the client gets %d %q, want 202 pets!", got.status, got.body)
+		if got := contract.Serve(t, router)("GET", "/", ""); got.Status != 202 || got.Body != "pets!" {
+			t.Errorf("the client gets %d %q, want 202 pets!", got.Status, got.Body)
 		}
 		return states
 	}
@@ -56,42 +57,26 @@ func TestStateOfTheWriter(t *testing.T) {
 	}
 }
 
-// A middleware that calls the handlers only after it has returned does not reach them: Gin
-// uses the Context for another request.
-func TestCalledTooLate(t *testing.T) {
-	release, done := make(chan struct{}), make(chan struct{})
+// A connection can be hijacked until a part of the body is written.
+func TestHijack(t *testing.T) {
 	router := gin.New()
-	router.Use(gatehousegin.Wrap(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			go func() {
-				defer close(done)
-				<-release
-				next.ServeHTTP(w, r)
-			}()
-			w.WriteHeader(202)
-		})
-	}))
-	router.GET("/", func(*gin.Context) { t.Error("the handler is called after the response") })
-	if got := serve(t, router)("GET", "/", ""); got.status != 202 {
-		t.Errorf("status %d, want 202", got.status)
-	}
-	close(release)
-	<-done
-}
-
-// A middleware that replaces the context is a mistake that is named.
-func TestReplacedContext(t *testing.T) {
-	var recovered any
-	router := gin.New()
-	router.Use(gatehousegin.Wrap(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer func() { recovered = recover() }()
-			next.ServeHTTP(w, r.WithContext(t.Context()))
-		})
-	}))
-	router.GET("/", func(*gin.Context) { t.Error("called") })
-	serve(t, router)("GET", "/", "")
-	if recovered != "gatehousegin: a middleware has replaced the context of the request; it must derive one from it" {
-		t.Errorf("recovered %v", recovered)
+	router.Use(gatehousegin.Wrap(middleware.RequestID))
+	router.GET("/", func(c *gin.Context) {
+		conn, _, err := c.Writer.Hijack()
+		if err != nil || !c.Writer.Written() {
+			t.Errorf("Hijack: %v, and the response has begun: %t", err, c.Writer.Written())
+			return
+		}
+		_ = conn.Close()
+	})
+	router.GET("/late", func(c *gin.Context) {
+		c.String(200, "body")
+		if _, _, err := c.Writer.Hijack(); err == nil {
+			t.Error("a connection is hijacked in the middle of a body")
+		}
+	})
+	contract.Exchange(t, router, "GET / HTTP/1.1\r\nHost: pets\r\n\r\n")
+	if got := contract.Serve(t, router)("GET", "/late", ""); got.Body != "body" {
+		t.Errorf("got %q", got.Body)
 	}
 }

@@ -1,0 +1,129 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// Errors drops what it logs.
+var Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler), RequestID: middleware.RequestIDFrom}
+
+// noon is when the engines of the tests stand still.
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// Limiter returns a middleware that allows ann 3 requests a minute. Her second denied
+// request bans her.
+func Limiter(t *testing.T, o limit.Options) middleware.Middleware {
+	t.Helper()
+	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("small", ban, ratelimit.PerMinute(3))
+	o.Errors = Errors
+	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limited
+}
+
+// A Log holds the lines of an access log.
+type Log struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+// Logger returns a logger that writes to l.
+func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }
+
+// A Line is what a line of the access log says about a response.
+type Line struct {
+	Route   string
+	Status  int
+	Bytes   int
+	Aborted bool
+}
+
+// Line returns the only line, and removes it.
+func (l *Log) Line(t *testing.T) (got Line) {
+	t.Helper()
+	text := l.Text()
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("the log is not one line: %v\n%s", err, text)
+	}
+	return got
+}
+
+// Text returns all lines, and removes them.
+func (l *Log) Text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.buf.Reset()
+	return l.buf.String()
+}
+
+// An Answer is a response.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+	Err    error // of reading the body
+}
+
+// Code returns that of the envelope.
+func (a Answer) Code() string {
+	var envelope struct{ Code string }
+	_ = json.Unmarshal([]byte(a.Body), &envelope)
+	return envelope.Code
+}
+
+// Remaining returns how many requests are left.
+func (a Answer) Remaining() string { return a.Header.Get("X-RateLimit-Remaining") }
+
+// Serve serves h and returns a function that sends requests.
+func Serve(t *testing.T, h http.Handler) func(method, path, body string) Answer {
+	t.Helper()
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Start()
+	t.Cleanup(server.Close)
+	return func(method, path, body string) Answer {
+		t.Helper()
+		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer ann")
+		res, err := server.Client().Do(r)
+		if err != nil {
+			return Answer{Err: err}
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return Answer{res.StatusCode, res.Header, string(text), err}
+	}
+}
