@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -18,11 +19,11 @@ import (
 
 func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {
 	t.Helper()
-	errs, _ := logged()
+	errs, _ := contract.Logged()
 	auth, err := bearer.New("test", func(_ context.Context, token string) (apikey.Principal, error) {
 		switch token {
 		case "good":
-			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: two}, nil
+			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: contract.Two}, nil
 		case "down":
 			return apikey.Principal{}, errors.New("the store does not answer")
 		}
@@ -70,12 +71,12 @@ func TestBearer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
 				auth := newAuth(t)
-				limiting := limited(t, newClock().engine(t), identify, gatehouseconnect.Options{})
+				limiting := limited(t, contract.NewClock().Engine(t), identify, gatehouseconnect.Options{})
 				required := append(limiting, gatehouseconnect.NewRequire(auth))
 				cl.header = http.Header{"Authorization": c.authorization}
 				for where, url := range map[string]string{
 					"interceptor": start(t, whoami, append([]connect.Interceptor{gatehouseconnect.NewIdentify(auth)},
-						append(limited(t, newClock().engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
+						append(limited(t, contract.NewClock().Engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
 					"middleware": start(t, whoami, required, auth.Identify),
 				} {
 					a := cl.call(t.Context(), url)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -45,7 +46,7 @@ func TestDeny(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
-				errs, logs := logged()
+				errs, logs := contract.Logged()
 				served, denied := 0, 0
 				handler := func(context.Context, string) error { served++; return nil }
 				opts := gatehouseconnect.Options{
@@ -62,7 +63,7 @@ func TestDeny(t *testing.T) {
 					},
 				}
 				cl.header = http.Header{"Accept-Language": {"de"}}
-				url := start(t, handler, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts))
+				url := start(t, handler, limited(t, contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), opts))
 				for range 2 {
 					expect(t, cl.call(t.Context(), url), 0, "")
 				}
@@ -81,8 +82,8 @@ func TestDeny(t *testing.T) {
 				if a.reason() != c.reason || (a.retryDelay() == 17*time.Second) != c.details || (len(quota.GetViolations()) == 1) != c.details {
 					t.Errorf("error %v, reason %q, want the reason %q, and the other details: %t", a.err, a.reason(), c.reason, c.details)
 				}
-				if c.logged == "" && logs() != "" || !strings.Contains(logs(), c.logged) {
-					t.Errorf("the log has %q, want %q", logs(), c.logged)
+				if c.logged == "" && logs.Text() != "" || !strings.Contains(logs.Text(), c.logged) {
+					t.Errorf("the log has %q, want %q", logs.Text(), c.logged)
 				}
 			})
 		})

@@ -13,8 +13,10 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -34,7 +36,7 @@ func TestIdentifyFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
-				errs, logs := logged()
+				errs, logs := contract.Logged()
 				identify := func(r *http.Request) (ratelimit.Caller, error) {
 					if r.URL.Path != cl.method || clientip.FromRemoteAddr().Addr(r).String() != "127.0.0.1" || r.Header.Get("X-Tenant") != "acme" {
 						t.Errorf("identify gets %+v", r)
@@ -42,74 +44,36 @@ func TestIdentifyFails(t *testing.T) {
 					return ratelimit.Caller{}, c.err
 				}
 				cl.header = http.Header{"X-Tenant": {"acme"}}
-				a := cl.call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehouseconnect.Options{Errors: errs})))
+				a := cl.call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehouseconnect.Options{Errors: errs})))
 				expect(t, a, c.code, c.message)
-				if c.code == connect.CodeInternal && !strings.Contains(logs(), "secret-host") {
-					t.Errorf("the log has %q", logs())
+				if c.code == connect.CodeInternal && !strings.Contains(logs.Text(), "secret-host") {
+					t.Errorf("the log has %q", logs.Text())
 				}
 			})
 		})
 	}
 }
 
-// Faults of the server are given back, and nothing else.
-func TestRefund(t *testing.T) {
-	for name, c := range map[string]struct {
-		err      error
-		panics   bool
-		refunded bool
+// Faults of the server are given back, by the code that the client gets.
+func TestNotServerError(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		charged bool
 	}{
-		"success":               {nil, false, false},
-		"not found":             {connect.NewError(connect.CodeNotFound, nil), false, false},
-		"not modified":          {connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, false},
-		"an inner limit":        {connect.NewError(connect.CodeResourceExhausted, nil), false, false},
-		"internal":              {connect.NewError(connect.CodeInternal, nil), false, true},
-		"unavailable":           {connect.NewError(connect.CodeUnavailable, nil), false, true},
-		"an error of its own":   {errors.New("disk full"), false, true},
-		"context.Canceled":      {fmt.Errorf("query: %w", context.Canceled), false, false},        // the client gets canceled
-		"a deadline of its own": {fmt.Errorf("query: %w", context.DeadlineExceeded), false, true}, // and deadline_exceeded
-		"a backend's timeout":   {connect.NewError(connect.CodeDeadlineExceeded, nil), false, true},
-		"panic":                 {nil, true, true},
+		{nil, true},
+		{connect.NewError(connect.CodeNotFound, nil), true},
+		{connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), true},
+		{connect.NewError(connect.CodeResourceExhausted, nil), true}, // an inner limit
+		{connect.NewError(connect.CodeInternal, nil), false},
+		{connect.NewError(connect.CodeDeadlineExceeded, nil), false}, // a backend's
+		{errors.New("disk full"), false},
+		{fmt.Errorf("query: %w", context.Canceled), true},          // the client gets canceled
+		{fmt.Errorf("query: %w", context.DeadlineExceeded), false}, // and deadline_exceeded
 	} {
-		t.Run(name, func(t *testing.T) {
-			everyClient(t, func(t *testing.T, cl client) {
-				engine := newClock().engine(t)
-				charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
-				handler := func(context.Context, string) error {
-					if c.panics {
-						panic("bug")
-					}
-					return c.err
-				}
-				a := cl.call(t.Context(), start(t, handler, limited(t, engine, caller(charged), gatehouseconnect.Options{Refund: true})))
-				if !c.panics && a.field("X-RateLimit-Remaining") != "1" {
-					t.Errorf("fields %v", a.fields)
-				}
-				want := int64(1)
-				if c.refunded {
-					want = 0
-				}
-				if n, all := used(t, engine, "ann", two), used(t, engine, "all", two); n != want || all != want {
-					t.Errorf("%d and %d units used, want %d", n, all, want)
-				}
-			})
-		})
-	}
-}
-
-// whenReached makes calls whose deadlines are further and further away, until one reaches its
-// handler, which a short deadline may not allow on a busy machine. Call returns a channel that
-// is closed when the handler has returned, and what is around it.
-func whenReached(t *testing.T, call func(deadline time.Duration) (ended <-chan struct{})) {
-	t.Helper()
-	for d := 100 * time.Millisecond; d < time.Minute; d *= 4 {
-		select {
-		case <-call(d):
-			return
-		case <-time.After(10 * time.Second):
+		if got := gatehouseconnect.NotServerError(nil, c.err); got != c.charged {
+			t.Errorf("%v: charged: %t, want %t", c.err, got, c.charged)
 		}
 	}
-	t.Fatal("no call has reached its handler")
 }
 
 // A client cannot avoid a charge by cancelling the call or by a short deadline.
@@ -118,8 +82,8 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, c client) {
 				var engine *memory.Limiter
-				whenReached(t, func(deadline time.Duration) <-chan struct{} {
-					engine = newClock().engine(t)
+				contract.WhenReached(t, func(deadline time.Duration) <-chan struct{} {
+					engine = contract.NewClock().Engine(t)
 					ctx, cancel := context.WithCancel(t.Context())
 					if name == "deadline" {
 						ctx, cancel = context.WithTimeout(t.Context(), deadline)
@@ -140,13 +104,13 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 							}
 						})
 					}
-					url := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true}), after)
+					url := start(t, handler, limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError}), after)
 					if a := c.call(ctx, url); a.err == nil {
 						t.Error("the client sees a success")
 					}
 					return ended
 				})
-				if n := used(t, engine, "ann", two); n != 1 {
+				if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
 					t.Errorf("%d units used, want 1", n)
 				}
 			})
@@ -172,7 +136,7 @@ func TestFaultsOfTheClientStayCharged(t *testing.T) {
 					continue // needs HTTP/2
 				}
 				t.Run(fmt.Sprintf("%s, %s, h2c %t", name, protocol, h2c), func(t *testing.T) {
-					engine, ann := newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two})
+					engine, ann := contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two})
 					post := func(opts gatehouseconnect.Options) {
 						r, err := http.NewRequest(http.MethodPost, start(t, same, limited(t, engine, ann, opts))+c.method, strings.NewReader(c.body))
 						if err != nil {
@@ -188,9 +152,9 @@ func TestFaultsOfTheClientStayCharged(t *testing.T) {
 						_, _ = io.Copy(io.Discard, resp.Body)
 						_ = resp.Body.Close()
 					}
-					post(gatehouseconnect.Options{Refund: true})
+					post(gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError})
 					post(gatehouseconnect.Options{ChargeIf: func(*http.Request, error) bool { return false }})
-					if n := used(t, engine, "ann", two); n != 2 {
+					if n := contract.Used(t, engine, "ann", contract.Two); n != 2 {
 						t.Errorf("%d units used by two calls, want 2", n)
 					}
 				})
@@ -225,8 +189,8 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		"cannot receive": {conn{receive: broken}, 1},
 		"cannot send":    {conn{send: broken}, 1},
 	} {
-		engine := newClock().engine(t)
-		i := limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true})[0]
+		engine := contract.NewClock().Engine(t)
+		i := limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError})[0]
 		handler := i.WrapStreamingHandler(func(_ context.Context, s connect.StreamingHandlerConn) error {
 			if s.Receive(nil) != c.conn.receive || s.Send(nil) != c.conn.send {
 				t.Errorf("%s: the handler gets other errors", name)
@@ -236,8 +200,62 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		if err := handler(t.Context(), c.conn); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if n := used(t, engine, "ann", two); n != c.used {
+		if n := contract.Used(t, engine, "ann", contract.Two); n != c.used {
 			t.Errorf("%s: %d units used, want %d", name, n, c.used)
 		}
+	}
+}
+
+// ChargeIf is asked once, about the error of the handler, and what it does not charge is
+// given back to all subjects.
+func TestChargeIf(t *testing.T) {
+	internal := connect.NewError(connect.CodeInternal, nil)
+	for name, c := range map[string]struct {
+		opts   gatehouseconnect.Options
+		err    error
+		panics bool
+		used   int64
+	}{
+		"success":             {gatehouseconnect.Options{}, nil, false, 0},
+		"a failed sign-in":    {gatehouseconnect.Options{}, connect.NewError(connect.CodeUnauthenticated, errors.New("wrong password")), false, 1},
+		"not modified":        {gatehouseconnect.Options{}, connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, 0},
+		"an error of its own": {gatehouseconnect.Options{}, errors.New("disk full"), false, 0},
+		"panic":               {gatehouseconnect.Options{}, internal, true, 0},
+		"Context":             {gatehouseconnect.Options{Context: true}, nil, false, 0},
+		"Shadow":              {gatehouseconnect.Options{Shadow: true}, nil, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, cl client) {
+				engine, asked := contract.NewClock().Engine(t), 0
+				opts := c.opts
+				opts.ChargeIf = func(r *http.Request, err error) bool {
+					asked++
+					if r.URL.Path != cl.method || !c.panics && !errors.Is(err, c.err) || connect.CodeOf(err) != connect.CodeOf(c.err) {
+						t.Errorf("ChargeIf gets %s, %v; want %v", r.URL.Path, err, c.err)
+					}
+					if opts.Context && limit.FromContext(r.Context()) == nil {
+						t.Error("the context of ChargeIf has no reservation")
+					}
+					return connect.CodeOf(err) == connect.CodeUnauthenticated
+				}
+				handler := func(context.Context, string) error {
+					if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
+						t.Errorf("%d units used while the call runs, want 1", n)
+					}
+					if c.panics {
+						panic("bug")
+					}
+					return c.err
+				}
+				charged := ratelimit.Caller{Subject: "ann", Plan: contract.Two, Also: []ratelimit.Charge{{Subject: "all", Plan: contract.Two}}}
+				a := cl.call(t.Context(), start(t, handler, limited(t, engine, contract.Caller(charged), opts)))
+				if !c.panics && !opts.Shadow && a.field("X-RateLimit-Remaining") != "1" {
+					t.Errorf("fields %v", a.fields)
+				}
+				if n, all := contract.Used(t, engine, "ann", contract.Two), contract.Used(t, engine, "all", contract.Two); n != c.used || all != c.used || asked != 1 {
+					t.Errorf("%d and %d units used, want %d; asked %d times, want once", n, all, c.used, asked)
+				}
+			})
+		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,10 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 const (
@@ -185,10 +180,6 @@ func limited(t *testing.T, l ratelimit.Limiter, identify func(r *http.Request) (
 	return []connect.Interceptor{i}
 }
 
-func caller(c ratelimit.Caller) func(r *http.Request) (ratelimit.Caller, error) {
-	return func(*http.Request) (ratelimit.Caller, error) { return c, nil }
-}
-
 func expect(t *testing.T, a answer, code connect.Code, message string) {
 	t.Helper()
 	e, _ := errors.AsType[*connect.Error](a.err)
@@ -199,57 +190,4 @@ func expect(t *testing.T, a answer, code connect.Code, message string) {
 	case e == nil || e.Code() != code || message != "" && e.Message() != message:
 		t.Errorf("the call ended with %v, want %v %q", a.err, code, message)
 	}
-}
-
-// A clock is set by tests. It begins 17 seconds before the end of a minute.
-type clock struct{ now atomic.Int64 }
-
-func newClock() *clock {
-	c := new(clock)
-	c.now.Store(time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC).UnixNano())
-	return c
-}
-
-func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
-
-func (c *clock) engine(t *testing.T) *memory.Limiter {
-	t.Helper()
-	limiter, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return limiter
-}
-
-// used returns how many units of its first quota a subject has used.
-func used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
-	t.Helper()
-	d, err := p.Peek(context.Background(), subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return engine.Of(plan).Quota(0).Limit - d.States[0].Remaining
-}
-
-// logged returns a Responder and what it has logged.
-func logged() (*apierror.Responder, func() string) {
-	b := new(lines)
-	return &apierror.Responder{Logger: slog.New(slog.NewTextHandler(b, nil))}, b.String
-}
-
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -21,9 +21,8 @@
 // Options.Deny replaces the first two errors. With Options.ChargeIf only some calls are
 // charged, by their code: failed sign-ins alone, for instance.
 //
-// Options.Refund is what limit.NotServerError is over HTTP. The middleware of package limit
-// around a Connect handler is not the same: clients see its 429 as unavailable, without
-// RetryInfo, and with limit.NotServerError it also gives back
+// The middleware of package limit around a Connect handler is not the same: clients see its
+// 429 as unavailable, without RetryInfo, and with limit.NotServerError it also gives back
 // unary calls of the Connect protocol that end with 501 for an unknown compression, or with
 // 504 at a deadline of the client. Authentication can be done in either place: NewRequire
 // also works inside the middleware Identify of package bearer.
@@ -66,7 +65,7 @@ import (
 
 // New returns an interceptor that counts each call for the caller that identify returns,
 // and refuses it as the page of this package says. A stream is counted once, when it
-// opens, and refunds are decided when it ends. Calls of clients are left alone. New
+// opens, and Options.ChargeIf is asked when it ends. Calls of clients are left alone. New
 // returns an error if an argument is nil or an option is not valid.
 //
 // identify and the functions in Options get the call as a request: the full name of the
@@ -155,24 +154,27 @@ func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) 
 	if !returned {
 		err = connect.NewError(connect.CodeInternal, errors.New("the handler panicked"))
 	}
-	code := rpclimit.OK
-	if err != nil && !connect.IsNotModifiedError(err) { // a 304, which is no fault
-		code = rpclimit.Code(codeOf(err))
-	}
-	call.Finish(ctx, code, err)
+	call.Finish(ctx, codeOf(err), err)
 }
+
+// NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
+// with a code that is the fault of the server: unknown, deadline_exceeded, unimplemented,
+// internal, unavailable or data_loss.
+func NotServerError(_ *http.Request, err error) bool { return !codeOf(err).ServerFault() }
 
 // codeOf returns the code that Connect sends for an error of a handler: that of an error of
 // a context is not unknown.
-func codeOf(err error) connect.Code {
+func codeOf(err error) rpclimit.Code {
 	switch {
+	case err == nil || connect.IsNotModifiedError(err): // a 304, which is not a fault
+		return rpclimit.OK
 	case isConnectError(err):
 	case errors.Is(err, context.Canceled):
-		return connect.CodeCanceled
+		return rpclimit.Canceled
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return connect.CodeDeadlineExceeded
+		return rpclimit.DeadlineExceeded
 	}
-	return connect.CodeOf(err)
+	return rpclimit.Code(connect.CodeOf(err))
 }
 
 // setUnaryHeader sets fields in the response to a unary call, also if it is an error.
@@ -200,21 +202,9 @@ type Options struct {
 	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors   *apierror.Responder
 
-	// Refund gives back the units of a call that ended in a panic or with a code that is
-	// the fault of the server: unknown, deadline_exceeded, unimplemented, internal, unavailable
-	// or data_loss.
-	// The limiter must be an engine.Adjuster.
-	//
-	// What the client can cause is not refunded: a call whose context has ended, since its
-	// client has cancelled it or has set the deadline, and a stream on which receiving or
-	// sending a message has failed, whatever its handler makes of that. deadline_exceeded
-	// is refunded only if the call has no deadline. A deadline that the server sets itself
-	// belongs further in.
-	Refund bool
-
 	// ChargeIf reports whether a call stays charged, by the error that its handler
-	// returned: failed sign-ins alone, for instance. The limiter must be a
-	// engine.Adjuster. Each call is charged before it is served, so that concurrent
+	// returned: [NotServerError], or failed sign-ins alone, for instance. The limiter must
+	// be an engine.Adjuster. Each call is charged before it is served, so that concurrent
 	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
 	// when the call or the stream has ended, the charge is given back.
 	//
@@ -222,9 +212,11 @@ type Options struct {
 	// code of [connect.CodeOf] is unknown then, and has the code internal if the handler
 	// panicked. It is not nil for 304 either: [connect.IsNotModifiedError] tells.
 	//
-	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
-	// charged because their context has ended, their deadline was exceeded or a message
-	// could not be received or sent.
+	// What the client can cause stays charged, and ChargeIf is not asked: a call whose
+	// context has ended, since its client has cancelled it or has set the deadline, and a
+	// stream on which receiving or sending a message has failed, whatever its handler makes
+	// of that. The same holds for deadline_exceeded if the call has a deadline. A deadline
+	// that the server sets itself belongs further in.
 	ChargeIf func(r *http.Request, err error) bool
 
 	// Deny returns the error that answers a limited, banned or suspended call. If it

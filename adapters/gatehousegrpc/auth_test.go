@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -24,11 +25,11 @@ import (
 // other calls for their networks.
 func authenticated(t *testing.T) []grpc.ServerOption {
 	t.Helper()
-	errs, _ := logged()
+	errs, _ := contract.Logged()
 	verify := func(_ context.Context, token string) (apikey.Principal, error) {
 		switch token {
 		case "good":
-			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: two}, nil
+			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: contract.Two}, nil
 		case "down":
 			return apikey.Principal{}, errors.New("the store does not answer")
 		}
@@ -39,7 +40,7 @@ func authenticated(t *testing.T) []grpc.ServerOption {
 		t.Fatal(err)
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	limit := limited(t, newClock().engine(t), func(r *http.Request) (ratelimit.Caller, error) {
+	limit := limited(t, contract.NewClock().Engine(t), func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
@@ -95,14 +96,14 @@ func TestBearer(t *testing.T) {
 // Without Identify every call is refused, and the log says why.
 func TestRequireAlone(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, logs := logged()
+		errs, logs := contract.Logged()
 		auth, err := bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs})
 		if err != nil {
 			t.Fatal(err)
 		}
 		conn := start(t, same, interceptors(gatehousegrpc.Require(auth))...)
 		expect(t, call(t.Context(), conn), codes.Internal, "The service failed to answer this request.")
-		if logs() == "" {
+		if logs.Text() == "" {
 			t.Error("nothing is logged")
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -56,7 +57,7 @@ func TestDeny(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				errs, logs := logged()
+				errs, logs := contract.Logged()
 				served, denied := 0, 0
 				handler := func(context.Context, string) (string, error) { served++; return "", nil }
 				opts := gatehousegrpc.Options{Errors: errs, Deny: func(r *http.Request, c2 ratelimit.Caller, d ratelimit.Decision) error {
@@ -69,8 +70,8 @@ func TestDeny(t *testing.T) {
 					}
 					return c.err
 				}}
-				charged := ratelimit.Caller{Subject: "ann", Plan: ratelimit.UnlimitedPlan("staff"), Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
-				conn := start(t, handler, limited(t, newClock().engine(t), caller(charged), opts)...)
+				charged := ratelimit.Caller{Subject: "ann", Plan: ratelimit.UnlimitedPlan("staff"), Also: []ratelimit.Charge{{Subject: "all", Plan: contract.Two}}}
+				conn := start(t, handler, limited(t, contract.NewClock().Engine(t), contract.Caller(charged), opts)...)
 				ctx := metadata.AppendToOutgoingContext(t.Context(), "accept-language", "de")
 				for range 2 {
 					expect(t, call(ctx, conn), codes.OK, "")
@@ -87,8 +88,8 @@ func TestDeny(t *testing.T) {
 				if a.reason() != c.reason || (a.retryDelay() == 17*time.Second) != c.details || (len(quota.GetViolations()) == 1) != c.details {
 					t.Errorf("details %v, want the reason %q, and the others: %t", a.status.Details(), c.reason, c.details)
 				}
-				if c.logged == "" && logs() != "" || !strings.Contains(logs(), c.logged) {
-					t.Errorf("the log has %q, want %q", logs(), c.logged)
+				if c.logged == "" && logs.Text() != "" || !strings.Contains(logs.Text(), c.logged) {
+					t.Errorf("the log has %q, want %q", logs.Text(), c.logged)
 				}
 			})
 		})
@@ -98,11 +99,11 @@ func TestDeny(t *testing.T) {
 // An error of identify whose status is OK refuses the call as any other error.
 func TestIdentifyFailsWithOK(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, logs := logged()
+		errs, logs := contract.Logged()
 		identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, okError{} }
-		expect(t, call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Errors: errs})...)), codes.Internal, "")
-		if !strings.Contains(logs(), "secret-reason") {
-			t.Errorf("the log has %q", logs())
+		expect(t, call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehousegrpc.Options{Errors: errs})...)), codes.Internal, "")
+		if !strings.Contains(logs.Text(), "secret-reason") {
+			t.Errorf("the log has %q", logs.Text())
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -27,15 +28,15 @@ func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Dec
 
 func TestEngineUnavailable(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, logs := logged()
-		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
+		errs, logs := contract.Logged()
+		ann := contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two})
 		a := call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{Errors: errs})...))
 		expect(t, a, codes.Unavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 		if a.retryDelay() != time.Second || a.field("retry-after") != "1" || a.field("x-ratelimit-remaining") != "0" || a.field("grpc-retry-pushback-ms") != "1000" {
 			t.Errorf("RetryInfo %v, trailer %v", a.retryDelay(), a.trailer)
 		}
-		if !strings.Contains(logs(), "level=ERROR") || !strings.Contains(logs(), "10.0.0.7") {
-			t.Errorf("the log has %q", logs())
+		if !strings.Contains(logs.Text(), "level=ERROR") || !strings.Contains(logs.Text(), "10.0.0.7") {
+			t.Errorf("the log has %q", logs.Text())
 		}
 		a = call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{FailOpen: true})...))
 		expect(t, a, codes.OK, "")
@@ -43,7 +44,7 @@ func TestEngineUnavailable(t *testing.T) {
 			t.Errorf("served with header %v", a.header)
 		}
 		// What is wrong in the service is an error in every failure mode.
-		noSubject := caller(ratelimit.Caller{Plan: two})
+		noSubject := contract.Caller(ratelimit.Caller{Plan: contract.Two})
 		a = call(t.Context(), start(t, same, limited(t, down{}, noSubject, gatehousegrpc.Options{FailOpen: true, Errors: errs})...))
 		expect(t, a, codes.Internal, "The service failed to answer this request.")
 	})
@@ -62,14 +63,14 @@ func TestIdentifyFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				errs, logs := logged()
+				errs, logs := contract.Logged()
 				identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, c.err }
-				a := call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Errors: errs})...))
+				a := call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehousegrpc.Options{Errors: errs})...))
 				expect(t, a, c.code, c.message)
-				if c.code == codes.Internal && !strings.Contains(logs(), "secret-host") {
-					t.Errorf("the log has %q", logs())
+				if c.code == codes.Internal && !strings.Contains(logs.Text(), "secret-host") {
+					t.Errorf("the log has %q", logs.Text())
 				}
-				a = call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Shadow: true})...))
+				a = call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehousegrpc.Options{Shadow: true})...))
 				expect(t, a, codes.OK, "")
 			})
 		})

@@ -1,14 +1,11 @@
 package gatehousegrpc_test
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 const (
@@ -120,10 +114,6 @@ func interceptors(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerInt
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
 }
 
-func caller(c ratelimit.Caller) func(r *http.Request) (ratelimit.Caller, error) {
-	return func(*http.Request) (ratelimit.Caller, error) { return c, nil }
-}
-
 // An answer is what a client sees of one call.
 type answer struct {
 	status          *status.Status
@@ -211,55 +201,3 @@ func expect(t *testing.T, a answer, code codes.Code, message string) {
 		t.Errorf("the call ended with %v %q, want %v %q", a.status.Code(), a.status.Message(), code, message)
 	}
 }
-
-// A clock is set by tests. It begins 17 seconds before the end of a minute.
-type clock struct{ now atomic.Int64 }
-
-var begin = time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC)
-
-func newClock() *clock {
-	c := new(clock)
-	c.now.Store(begin.UnixNano())
-	return c
-}
-
-func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
-
-func (c *clock) engine(t *testing.T) *memory.Limiter {
-	t.Helper()
-	embedded, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return embedded
-}
-
-// used returns how many units of its first quota a subject has used.
-func used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
-	t.Helper()
-	d, err := p.Peek(context.Background(), subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return engine.Of(plan).Quota(0).Limit - d.States[0].Remaining
-}
-
-// logged returns a Responder and what it has logged.
-func logged() (*apierror.Responder, func() string) {
-	var mu sync.Mutex
-	var b bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return b.Write(p)
-	}), nil))
-	return &apierror.Responder{Logger: logger}, func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return b.String()
-	}
-}
-
-type writer func([]byte) (int, error)
-
-func (w writer) Write(p []byte) (int, error) { return w(p) }

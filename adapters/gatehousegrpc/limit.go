@@ -56,7 +56,7 @@ import (
 
 // New returns two interceptors that count each call for the caller that identify returns,
 // and refuse it as the page of this package says. A stream is counted once, when it opens,
-// and refunds are decided when it ends. New returns an error if an argument is nil or an
+// and Options.ChargeIf is asked when it ends. New returns an error if an argument is nil or an
 // option is not valid.
 //
 // identify and the functions in Options get the call as a request: the full name of the
@@ -114,6 +114,13 @@ func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) 
 		err = status.Error(codes.Internal, "the handler panicked")
 	}
 	call.Finish(ctx, rpclimit.Code(statusOf(err).Code()), err)
+}
+
+// NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
+// with a status that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED,
+// INTERNAL, UNAVAILABLE or DATA_LOSS.
+func NotServerError(_ *http.Request, err error) bool {
+	return !rpclimit.Code(statusOf(err).Code()).ServerFault()
 }
 
 // statusOf returns the status that gRPC sends for an error of a handler: that of an error
@@ -193,30 +200,20 @@ type Options struct {
 	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors   *apierror.Responder
 
-	// Refund gives back the units of a call that ended in a panic or with a status that is
-	// the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE
-	// or DATA_LOSS.
-	// The limiter must be an engine.Adjuster.
-	//
-	// What the client can cause is not refunded: a call whose context has ended, since its
-	// client has cancelled it or has set the deadline, and a stream on which receiving or
-	// sending a message has failed, whatever its handler makes of that. DEADLINE_EXCEEDED
-	// is refunded only if the call has no deadline. A deadline that the server sets itself
-	// belongs further in.
-	Refund bool
-
 	// ChargeIf reports whether a call stays charged, by the error that its handler
-	// returned: failed sign-ins alone, for instance. The limiter must be a
-	// engine.Adjuster. Each call is charged before it is served, so that concurrent
+	// returned: [NotServerError], or failed sign-ins alone, for instance. The limiter must
+	// be an engine.Adjuster. Each call is charged before it is served, so that concurrent
 	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
 	// when the call or the stream has ended, the charge is given back.
 	//
 	// The context of r is that of the handler. err is nil if the call succeeded, and has the
 	// status INTERNAL if the handler panicked.
 	//
-	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
-	// charged because their context has ended, their deadline was exceeded or a message
-	// could not be received or sent.
+	// What the client can cause stays charged, and ChargeIf is not asked: a call whose
+	// context has ended, since its client has cancelled it or has set the deadline, and a
+	// stream on which receiving or sending a message has failed, whatever its handler makes
+	// of that. The same holds for DEADLINE_EXCEEDED if the call has a deadline. A deadline
+	// that the server sets itself belongs further in.
 	ChargeIf func(r *http.Request, err error) bool
 
 	// Deny returns the error that answers a limited, banned or suspended call. If it

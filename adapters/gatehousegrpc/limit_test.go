@@ -19,19 +19,18 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-var two = ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerDay(100))
-
 // A client that waits as long as RetryInfo says is admitted, and one that waits a
 // millisecond less is not.
 func TestLimited(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		at := newClock()
-		conn := start(t, same, limited(t, at.engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{})...)
+		at := contract.NewClock()
+		conn := start(t, same, limited(t, at.Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{})...)
 		for _, left := range []string{"1", "0"} {
 			a := call(t.Context(), conn)
 			expect(t, a, codes.OK, "")
@@ -40,7 +39,7 @@ func TestLimited(t *testing.T) {
 				t.Errorf("header %v, want 2, %s left until 12:01", a.header, left)
 			}
 		}
-		at.advance(time.Second / 2)
+		at.Advance(time.Second / 2)
 		a := call(t.Context(), conn)
 		expect(t, a, codes.ResourceExhausted, "You have reached the limit of 2 requests per minute. Wait as long as Retry-After says.")
 		if a.field("x-ratelimit-remaining") != "0" || a.field("retry-after") != "17" || a.retryDelay() != 16500*time.Millisecond {
@@ -57,23 +56,23 @@ func TestLimited(t *testing.T) {
 		if diff := cmp.Diff(info, detail[*errdetails.ErrorInfo](a.status), protocmp.Transform()); diff != "" {
 			t.Errorf("ErrorInfo (-want +got):\n%s", diff)
 		}
-		at.advance(a.retryDelay() - time.Millisecond)
+		at.Advance(a.retryDelay() - time.Millisecond)
 		again := call(t.Context(), conn)
 		expect(t, again, codes.ResourceExhausted, "")
-		at.advance(again.retryDelay())
+		at.Advance(again.retryDelay())
 		expect(t, call(t.Context(), conn), codes.OK, "")
 	})
 }
 
 // A stream costs one unit, however many messages it carries.
 func TestStreamIsChargedOnce(t *testing.T) {
-	at := newClock()
-	engine := at.engine(t)
-	conn := start(t, same, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{})...)
+	at := contract.NewClock()
+	engine := at.Engine(t)
+	conn := start(t, same, limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{})...)
 	if a, received := stream(t.Context(), conn, 50); received != 50 || a.header.Get("x-ratelimit-remaining")[0] != "1" {
 		t.Errorf("%d messages came back, %v, header %v", received, a.status, a.header)
 	}
-	if n := used(t, engine, "ann", two); n != 1 {
+	if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
 		t.Errorf("a stream of 50 messages has used %d units, want 1", n)
 	}
 }
@@ -106,9 +105,9 @@ func TestRefusals(t *testing.T) {
 		},
 		"unlimited":  {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("staff")}, 9, codes.OK, "", "", 0, "/"},
 		"no plan":    {ratelimit.Caller{Subject: "a"}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
-		"no subject": {ratelimit.Caller{Plan: two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
+		"no subject": {ratelimit.Caller{Plan: contract.Two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
 		"one of several": {
-			ratelimit.Caller{Subject: "a", Plan: two, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},
+			ratelimit.Caller{Subject: "a", Plan: contract.Two, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},
 			2, codes.ResourceExhausted, "CLIENT_BANNED",
 			"You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says.",
 			time.Hour, "0/1",
@@ -116,8 +115,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				errs, logs := logged()
-				conn := start(t, same, limited(t, newClock().engine(t), caller(c.caller), gatehousegrpc.Options{Errors: errs})...)
+				errs, logs := contract.Logged()
+				conn := start(t, same, limited(t, contract.NewClock().Engine(t), contract.Caller(c.caller), gatehousegrpc.Options{Errors: errs})...)
 				for range c.before {
 					call(t.Context(), conn)
 				}
@@ -136,8 +135,8 @@ func TestRefusals(t *testing.T) {
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}
-				if want := c.code == codes.Internal; want != (logs() != "") || want != strings.Contains(logs(), "gatehousegrpc: identify or Options.Cost returned") {
-					t.Errorf("the log has %q", logs())
+				if want := c.code == codes.Internal; want != (logs.Text() != "") || want != strings.Contains(logs.Text(), "gatehousegrpc: identify or Options.Cost returned") {
+					t.Errorf("the log has %q", logs.Text())
 				}
 			})
 		})
@@ -146,7 +145,7 @@ func TestRefusals(t *testing.T) {
 
 // A handler that sends its header early sends the fields with it.
 func TestHeaderIsSentEarly(t *testing.T) {
-	limits := limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{})
+	limits := limited(t, contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{})
 	early := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
 		if err := ss.SendHeader(metadata.Pairs("own", "1")); err != nil {
 			t.Error(err)
@@ -184,14 +183,14 @@ func TestCallsAsRequests(t *testing.T) {
 		{&net.UnixAddr{Name: "/run/pets", Net: "unix"}, "invalid IP", "invalid IP"},
 		{nil, "invalid IP", "invalid IP"},
 	} {
-		unary, _, err := gatehousegrpc.New(newClock().engine(t), func(r *http.Request) (ratelimit.Caller, error) {
+		unary, _, err := gatehousegrpc.New(contract.NewClock().Engine(t), func(r *http.Request) (ratelimit.Caller, error) {
 			if peer, client := clientip.FromRemoteAddr().Addr(r).String(), source.Addr(r).String(); peer != c.peer || client != c.client {
 				t.Errorf("a call from %v is one of %s, and behind proxies of %s; want %s and %s", c.from, peer, client, c.peer, c.client)
 			}
 			if r.URL.Path != unaryMethod || r.Method != http.MethodPost || r.Header.Get("Own") != "1" {
 				t.Errorf("identify gets %+v", r)
 			}
-			return ratelimit.Caller{Subject: "ann", Plan: two}, nil
+			return ratelimit.Caller{Subject: "ann", Plan: contract.Two}, nil
 		}, gatehousegrpc.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -210,11 +209,11 @@ func TestCallsAsRequests(t *testing.T) {
 func TestSettle(t *testing.T) {
 	hundred := ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		engine := newClock().engine(t)
-		charged := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: two}, {Subject: "calls", Plan: two, Cost: 1}}}
+		engine := contract.NewClock().Engine(t)
+		charged := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: contract.Two}, {Subject: "calls", Plan: contract.Two, Cost: 1}}}
 		handler := func(ctx context.Context, _ string) (string, error) {
 			r := limit.FromContext(ctx)
-			if d := r.Decision(); d.Plan != two || d.States[0].Remaining != 1 || r.Caller().Subject != "all" {
+			if d := r.Decision(); d.Plan != contract.Two || d.States[0].Remaining != 1 || r.Caller().Subject != "all" {
 				t.Errorf("the handler finds %+v for %s", d, r.Caller().Subject)
 			}
 			if err := r.Settle(ctx, 7); err != nil {
@@ -222,8 +221,8 @@ func TestSettle(t *testing.T) {
 			}
 			return "", status.Error(codes.Internal, "after the work")
 		}
-		expect(t, call(t.Context(), start(t, handler, limited(t, engine, caller(charged), gatehousegrpc.Options{Context: true, Refund: true})...)), codes.Internal, "after the work")
-		if n, calls := used(t, engine, "ann", hundred), used(t, engine, "calls", two); n != 7 || calls != 1 {
+		expect(t, call(t.Context(), start(t, handler, limited(t, engine, contract.Caller(charged), gatehousegrpc.Options{Context: true, ChargeIf: gatehousegrpc.NotServerError})...)), codes.Internal, "after the work")
+		if n, calls := contract.Used(t, engine, "ann", hundred), contract.Used(t, engine, "calls", contract.Two); n != 7 || calls != 1 {
 			t.Errorf("%d units used, and %d of calls; want 7 and 1", n, calls)
 		}
 	})

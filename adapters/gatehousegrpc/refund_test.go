@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -37,75 +38,26 @@ func recovered(err *error) {
 	}
 }
 
-// Faults of the server are given back to all subjects, and nothing else.
-func TestRefund(t *testing.T) {
-	for name, c := range map[string]struct {
-		err      error
-		panics   bool
-		refunded bool
+// Faults of the server are given back, by the status that the client gets.
+func TestNotServerError(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		charged bool
 	}{
-		"success":               {nil, false, false},
-		"not found":             {status.Error(codes.NotFound, ""), false, false},
-		"an inner limit":        {status.Error(codes.ResourceExhausted, ""), false, false},
-		"cancelled":             {status.Error(codes.Canceled, ""), false, false},
-		"not implemented":       {status.Error(codes.Unimplemented, ""), false, true},
-		"internal":              {status.Error(codes.Internal, ""), false, true},
-		"unavailable":           {status.Error(codes.Unavailable, ""), false, true},
-		"data loss":             {status.Error(codes.DataLoss, ""), false, true},
-		"an error of its own":   {errors.New("disk full"), false, true},
-		"context.Canceled":      {fmt.Errorf("query: %w", context.Canceled), false, false},        // the client gets CANCELLED
-		"a deadline of its own": {fmt.Errorf("query: %w", context.DeadlineExceeded), false, true}, // and DEADLINE_EXCEEDED
-		"a backend's timeout":   {status.Error(codes.DeadlineExceeded, ""), false, true},
-		"panic":                 {nil, true, true},
+		{nil, true},
+		{status.Error(codes.NotFound, ""), true},
+		{status.Error(codes.ResourceExhausted, ""), true}, // an inner limit
+		{status.Error(codes.Canceled, ""), true},
+		{status.Error(codes.Unimplemented, ""), false},
+		{status.Error(codes.Internal, ""), false},
+		{errors.New("disk full"), false},
+		{fmt.Errorf("query: %w", context.Canceled), true},          // the client gets CANCELLED
+		{fmt.Errorf("query: %w", context.DeadlineExceeded), false}, // and DEADLINE_EXCEEDED
 	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				engine := newClock().engine(t)
-				charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{
-					{Subject: "all", Plan: two}, {Subject: "staff", Plan: ratelimit.UnlimitedPlan("staff")},
-				}}
-				handler := func(context.Context, string) (string, error) {
-					if c.panics {
-						panic("bug")
-					}
-					return "", c.err
-				}
-				opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)},
-					limited(t, engine, caller(charged), gatehousegrpc.Options{Refund: true})...)
-				a := call(t.Context(), start(t, handler, opts...))
-				if c.panics {
-					expect(t, a, codes.Internal, "recovered")
-				}
-				if a.field("x-ratelimit-remaining") != "1" {
-					t.Errorf("header %v, trailer %v", a.header, a.trailer)
-				}
-				want := int64(1)
-				if c.refunded {
-					want = 0
-				}
-				for _, subject := range []string{"ann", "all"} {
-					if n := used(t, engine, subject, two); n != want {
-						t.Errorf("%s has used %d units, want %d", subject, n, want)
-					}
-				}
-			})
-		})
-	}
-}
-
-// whenReached makes calls whose deadlines are further and further away, until one reaches its
-// handler, which a short deadline may not allow on a busy machine. Call returns a channel that
-// is closed when the handler has returned, and what is around it.
-func whenReached(t *testing.T, call func(deadline time.Duration) (ended <-chan struct{})) {
-	t.Helper()
-	for d := 100 * time.Millisecond; d < time.Minute; d *= 4 {
-		select {
-		case <-call(d):
-			return
-		case <-time.After(10 * time.Second):
+		if got := gatehousegrpc.NotServerError(nil, c.err); got != c.charged {
+			t.Errorf("%v: charged: %t, want %t", c.err, got, c.charged)
 		}
 	}
-	t.Fatal("no call has reached its handler")
 }
 
 // A client cannot avoid a charge by cancelling the call or by a short deadline.
@@ -114,8 +66,8 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 				var engine *memory.Limiter
-				whenReached(t, func(deadline time.Duration) <-chan struct{} {
-					engine = newClock().engine(t)
+				contract.WhenReached(t, func(deadline time.Duration) <-chan struct{} {
+					engine = contract.NewClock().Engine(t)
 					ctx, cancel := context.WithCancel(t.Context())
 					if name == "deadline" {
 						ctx, cancel = context.WithTimeout(t.Context(), deadline)
@@ -143,13 +95,13 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 						return h(srv, ss)
 					}
 					opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(after), grpc.ChainStreamInterceptor(afterStream)},
-						limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
+						limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})...)
 					if a := call(ctx, start(t, handler, opts...)); a.status.Code() == codes.OK {
 						t.Error("the client sees a success")
 					}
 					return ended
 				})
-				if n := used(t, engine, "ann", two); n != 1 {
+				if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
 					t.Errorf("%d units used, want 1", n)
 				}
 			})
@@ -183,8 +135,8 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		"cannot receive": {serverStream{receive: broken}, 1},
 		"cannot send":    {serverStream{send: broken}, 1},
 	} {
-		engine := newClock().engine(t)
-		_, limit, err := gatehousegrpc.New(engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})
+		engine := contract.NewClock().Engine(t)
+		_, limit, err := gatehousegrpc.New(engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,15 +147,10 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 			}
 			return errors.New("disk full")
 		})
-		if n := used(t, engine, "ann", two); n != c.used {
+		if n := contract.Used(t, engine, "ann", contract.Two); n != c.used {
 			t.Errorf("%s: %d units used, want %d", name, n, c.used)
 		}
 	}
-}
-
-// failedSignIns charges calls that end with UNAUTHENTICATED.
-func failedSignIns(_ *http.Request, err error) bool {
-	return status.Code(err) == codes.Unauthenticated
 }
 
 // ChargeIf is asked once, about the error of the handler, and what it does not charge is
@@ -211,52 +158,53 @@ func failedSignIns(_ *http.Request, err error) bool {
 func TestChargeIf(t *testing.T) {
 	errWrong := status.Error(codes.Unauthenticated, "wrong password")
 	for name, c := range map[string]struct {
-		err    error
-		panics bool
-		code   codes.Code // that ChargeIf sees
-		used   int64
+		opts gatehousegrpc.Options
+		err  error      // nil: the handler panics
+		code codes.Code // that ChargeIf sees
+		used int64
 	}{
-		"success":             {nil, false, codes.OK, 0},
-		"a failed sign-in":    {errWrong, false, codes.Unauthenticated, 1},
-		"not found":           {status.Error(codes.NotFound, ""), false, codes.NotFound, 0},
-		"an error of its own": {io.ErrUnexpectedEOF, false, codes.Unknown, 0},
-		"panic":               {nil, true, codes.Internal, 0},
+		"a failed sign-in":    {gatehousegrpc.Options{}, errWrong, codes.Unauthenticated, 1},
+		"Context":             {gatehousegrpc.Options{Context: true}, errWrong, codes.Unauthenticated, 1},
+		"Shadow":              {gatehousegrpc.Options{Shadow: true}, errWrong, codes.Unauthenticated, 1},
+		"an error of its own": {gatehousegrpc.Options{Context: true}, io.ErrUnexpectedEOF, codes.Unknown, 0},
+		"panic":               {gatehousegrpc.Options{}, nil, codes.Internal, 0},
 	} {
-		for mode, opts := range map[string]gatehousegrpc.Options{"plain": {}, "Context": {Context: true}, "Shadow": {Shadow: true}} {
-			t.Run(name+", "+mode, func(t *testing.T) {
-				both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-					engine, asked := newClock().engine(t), 0
-					opts.ChargeIf = func(r *http.Request, err error) bool {
-						asked++
-						if status.Code(err) != c.code || c.err != nil && !errors.Is(err, c.err) || r.URL.Path != unaryMethod && r.URL.Path != streamMethod {
-							t.Errorf("ChargeIf gets %s, %v; want %v, %v", r.URL.Path, err, c.code, c.err)
-						}
-						if opts.Context && limit.FromContext(r.Context()) == nil {
-							t.Error("the context of ChargeIf has no reservation")
-						}
-						return failedSignIns(r, err)
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				engine, asked := contract.NewClock().Engine(t), 0
+				opts := c.opts
+				opts.ChargeIf = func(r *http.Request, err error) bool {
+					asked++
+					if status.Code(err) != c.code || c.err != nil && !errors.Is(err, c.err) || r.URL.Path != unaryMethod && r.URL.Path != streamMethod {
+						t.Errorf("ChargeIf gets %s, %v; want %v, %v", r.URL.Path, err, c.code, c.err)
 					}
-					handler := func(context.Context, string) (string, error) {
-						if c.panics {
-							panic("bug")
-						}
-						if n := used(t, engine, "ann", two); n != 1 {
-							t.Errorf("%d units used while the call runs, want 1", n)
-						}
-						return "", c.err
+					if opts.Context && limit.FromContext(r.Context()) == nil {
+						t.Error("the context of ChargeIf has no reservation")
 					}
-					charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
-					server := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)},
-						limited(t, engine, caller(charged), opts)...)
-					a := call(t.Context(), start(t, handler, server...))
-					if want := map[bool]string{false: "1", true: ""}[opts.Shadow]; a.field("x-ratelimit-remaining") != want {
-						t.Errorf("header %v, trailer %v, want %s left", a.header, a.trailer, want)
+					return status.Code(err) == codes.Unauthenticated
+				}
+				handler := func(context.Context, string) (string, error) {
+					if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
+						t.Errorf("%d units used while the call runs, want 1", n)
 					}
-					if n, all := used(t, engine, "ann", two), used(t, engine, "all", two); n != c.used || all != c.used || asked != 1 {
-						t.Errorf("%d and %d units used, want %d; asked %d times, want once", n, all, c.used, asked)
+					if c.err == nil {
+						panic("bug")
 					}
-				})
+					return "", c.err
+				}
+				charged := ratelimit.Caller{Subject: "ann", Plan: contract.Two, Also: []ratelimit.Charge{
+					{Subject: "all", Plan: contract.Two}, {Subject: "staff", Plan: ratelimit.UnlimitedPlan("staff")},
+				}}
+				server := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)},
+					limited(t, engine, contract.Caller(charged), opts)...)
+				a := call(t.Context(), start(t, handler, server...))
+				if want := map[bool]string{false: "1", true: ""}[opts.Shadow]; a.field("x-ratelimit-remaining") != want {
+					t.Errorf("header %v, trailer %v, want %s left", a.header, a.trailer, want)
+				}
+				if n, all := contract.Used(t, engine, "ann", contract.Two), contract.Used(t, engine, "all", contract.Two); n != c.used || all != c.used || asked != 1 {
+					t.Errorf("%d and %d units used, want %d; asked %d times, want once", n, all, c.used, asked)
+				}
 			})
-		}
+		})
 	}
 }

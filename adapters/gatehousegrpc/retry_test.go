@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -24,15 +25,15 @@ const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 // A client with a retry policy waits as long as the server says, instead of its own
 // backoff of an hour, and is admitted.
 func TestRetryPolicyWaits(t *testing.T) {
-	at := newClock()
-	at.advance(17*time.Second - 20*time.Millisecond) // before the end of the minute
+	at := contract.NewClock()
+	at.Advance(17*time.Second - 20*time.Millisecond) // before the end of the minute
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	var decisions atomic.Int32
 	opts := gatehousegrpc.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 		decisions.Add(1)
-		at.advance(d.RetryAfter) // while the client waits
+		at.Advance(d.RetryAfter) // while the client waits
 	}}
-	addr := serve(t, same, limited(t, at.engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: one}), opts)...)
+	addr := serve(t, same, limited(t, at.Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: one}), opts)...)
 	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
 	expect(t, call(t.Context(), conn), codes.OK, "")
 	expect(t, call(t.Context(), conn), codes.OK, "")
@@ -44,7 +45,7 @@ func TestRetryPolicyWaits(t *testing.T) {
 // A client with a retry policy does not hold a call up for minutes, nor is it banned.
 func TestRetryPolicyDoesNotWaitForLong(t *testing.T) {
 	day := ratelimit.MustPlan("day", ratelimit.DefaultPenalty(), ratelimit.PerDay(1))
-	addr := serve(t, same, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: day}), gatehousegrpc.Options{})...)
+	addr := serve(t, same, limited(t, contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: day}), gatehousegrpc.Options{})...)
 	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
 	expect(t, call(t.Context(), conn), codes.OK, "")
 	a := call(t.Context(), conn)
@@ -57,7 +58,7 @@ func TestRetryPolicyDoesNotWaitForLong(t *testing.T) {
 // A call that was admitted and fails is retried as without the interceptor.
 func TestFailedCallsAreRetried(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		at := newClock()
+		at := contract.NewClock()
 		var calls atomic.Int32
 		failing := func(ctx context.Context, text string) (string, error) {
 			if calls.Add(1) == 1 {
@@ -66,14 +67,14 @@ func TestFailedCallsAreRetried(t *testing.T) {
 			}
 			return text, nil
 		}
-		engine := at.engine(t)
-		addr := serve(t, failing, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
+		engine := at.Engine(t)
+		addr := serve(t, failing, limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})...)
 		conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
 		expect(t, call(t.Context(), conn), codes.OK, "")
 		if n := calls.Load(); n != 2 {
 			t.Errorf("the handler was called %d times, want 2", n)
 		}
-		if n := used(t, engine, "ann", two); n != 1 {
+		if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
 			t.Errorf("%d units used, want 1: the failed attempt is given back", n)
 		}
 	})

@@ -83,7 +83,7 @@ func newHandler() (_ http.Handler, key string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{Refund: true, Errors: errs})
+	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError, Errors: errs})
 	if err != nil {
 		return nil, "", err
 	}

@@ -36,7 +36,7 @@ func newServer() (*grpc.Server, string, error) {
 		return nil, "", err
 	}
 	identifyUnary, identifyStream := gatehousegrpc.Identify(auth)
-	limitUnary, limitStream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{Refund: true})
+	limitUnary, limitStream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})
 	if err != nil {
 		return nil, "", err
 	}

@@ -71,18 +71,19 @@ type Line struct {
 // Line returns the only line, and removes it.
 func (l *Log) Line(t *testing.T) (got Line) {
 	t.Helper()
-	text := l.Text()
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("the log is not one line: %v\n%s", err, text)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := json.Unmarshal(l.buf.Bytes(), &got); err != nil {
+		t.Fatalf("the log is not one line: %v\n%s", err, l.buf.String())
 	}
+	l.buf.Reset()
 	return got
 }
 
-// Text returns all lines, and removes them.
+// Text returns all lines.
 func (l *Log) Text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.buf.Reset()
 	return l.buf.String()
 }
 

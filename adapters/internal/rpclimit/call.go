@@ -178,10 +178,9 @@ func (c *Call) Message(err error) error {
 	return err
 }
 
-// Finish gives the charges back if Options.Refund is set and the call ended with a
-// fault of the server, or if Options.ChargeIf says so. ctx is that of the request, err
-// what the handler returned, and code that of the answer; if the handler panicked, both
-// are internal.
+// Finish gives the charges back if Options.ChargeIf says so. ctx is that of the request,
+// err what the handler returned, and code that of the answer; if the handler panicked,
+// both are internal.
 //
 // A call whose context has ended stays charged, since its client has cancelled it or
 // set the deadline. For the same reason DeadlineExceeded is given back only to calls
@@ -196,8 +195,7 @@ func (c *Call) Finish(ctx context.Context, code Code, err error) {
 		return
 	case code == DeadlineExceeded && deadline:
 		return
-	case c.gate.Refund && code.serverFault():
-	case c.gate.ChargeIf == nil || c.gate.ChargeIf(c.request.WithContext(c.Context), err):
+	case c.gate.ChargeIf(c.request.WithContext(c.Context), err):
 		return
 	}
 	c.giveBack(ctx)

@@ -56,9 +56,9 @@ func codeOf(status int) Code {
 	return InvalidArgument
 }
 
-// serverFault reports whether the code has an HTTP status of 5xx in
+// ServerFault reports whether the code has an HTTP status of 5xx in
 // google/rpc/code.proto.
-func (c Code) serverFault() bool {
+func (c Code) ServerFault() bool {
 	switch c {
 	case Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss:
 		return true

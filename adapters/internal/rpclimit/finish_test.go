@@ -50,7 +50,7 @@ func TestFinishWithoutAPlan(t *testing.T) {
 		wrongEngine
 		engine.Adjuster
 	}{wrongEngine: wrongEngine{ratelimit.Decision{Outcome: ratelimit.Allowed}}}
-	g, err := New("test", engine, nobody, Options{Refund: true}, func(error) bool { return false })
+	g, err := New("test", engine, nobody, Options{ChargeIf: func(*http.Request, error) bool { return false }}, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,20 +115,15 @@ func TestFinish(t *testing.T) {
 		settle int64 // negative: not settled
 		used   int64
 	}{
-		"success":                       {Options{Refund: true}, nil, OK, -1, 1},
-		"a fault":                       {Options{Refund: true}, nil, Internal, -1, 0},
-		"a fault, Context":              {Options{Refund: true, Context: true}, nil, Internal, -1, 0},
-		"a fault before the deadline":   {Options{Refund: true}, early, Internal, -1, 0},
-		"a fault at the deadline":       {Options{Refund: true}, late, Internal, -1, 1},
-		"a fault, cancelled":            {Options{Refund: true}, cancelled, Internal, -1, 1},
-		"deadline exceeded":             {Options{Refund: true}, nil, DeadlineExceeded, -1, 0},
-		"deadline of the call exceeded": {Options{Refund: true}, early, DeadlineExceeded, -1, 1},
-		"ChargeIf, cancelled":           {Options{ChargeIf: never}, cancelled, OK, -1, 1},
-		"ChargeIf, deadline exceeded":   {Options{ChargeIf: never}, early, DeadlineExceeded, -1, 1},
-		"Refund first":                  {Options{Refund: true, ChargeIf: always}, nil, Internal, -1, 0},
-		"Refund is not set":             {Options{ChargeIf: always}, nil, Internal, -1, 1},
-		"no fault, charged":             {Options{Refund: true, ChargeIf: always}, nil, NotFound, -1, 1},
-		"no fault, not charged":         {Options{Refund: true, ChargeIf: never}, nil, NotFound, -1, 0},
+		"charged":                       {Options{ChargeIf: always}, nil, Internal, -1, 1},
+		"no ChargeIf":                   {Options{}, nil, Internal, -1, 1},
+		"given back":                    {Options{ChargeIf: never}, nil, Internal, -1, 0},
+		"given back, Context":           {Options{ChargeIf: never, Context: true}, nil, Internal, -1, 0},
+		"before the deadline":           {Options{ChargeIf: never}, early, Internal, -1, 0},
+		"at the deadline":               {Options{ChargeIf: never}, late, Internal, -1, 1},
+		"cancelled":                     {Options{ChargeIf: never}, cancelled, OK, -1, 1},
+		"deadline exceeded":             {Options{ChargeIf: never}, nil, DeadlineExceeded, -1, 0},
+		"deadline of the call exceeded": {Options{ChargeIf: never}, early, DeadlineExceeded, -1, 1},
 		"settled":                       {Options{Context: true, ChargeIf: never}, nil, OK, 2, 2},
 		"settled at nothing, charged":   {Options{Context: true, ChargeIf: always}, nil, OK, 0, 0},
 	} {
@@ -185,16 +180,16 @@ func TestCodes(t *testing.T) {
 		if got := codeOf(status); got != want {
 			t.Errorf("status %d has the code %d, want %d", status, got, want)
 		}
-		if got := codeOf(status).serverFault(); got != (status >= 500) {
+		if got := codeOf(status).ServerFault(); got != (status >= 500) {
 			t.Errorf("status %d: a fault of the server: %v", status, got)
 		}
 	}
 	for _, c := range []Code{OK, Canceled, ResourceExhausted, Unauthenticated} {
-		if c.serverFault() {
+		if c.ServerFault() {
 			t.Errorf("code %d is a fault of the server", c)
 		}
 	}
-	if !Unknown.serverFault() || !DataLoss.serverFault() {
+	if !Unknown.ServerFault() || !DataLoss.ServerFault() {
 		t.Error("unknown and data loss are faults of the server")
 	}
 }

@@ -5,7 +5,7 @@
 //	gate, err := rpclimit.New("gatehousegrpc", engine, identify, rpclimit.Options{}, native)
 //	call := gate.Open(rpclimit.Request(ctx, method, header, remoteAddr))
 //	if call.Denial != nil { ... }     // refuse the call
-//	defer call.Finish(ctx, code, err) // after the handler: refunds and Options.ChargeIf
+//	defer call.Finish(ctx, code, err) // after the handler: Options.ChargeIf
 package rpclimit
 
 import (
@@ -31,7 +31,6 @@ type Options struct {
 	Shadow   bool
 	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors   *apierror.Responder
-	Refund   bool
 	ChargeIf func(r *http.Request, err error) bool
 	Deny     func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
 }
@@ -71,14 +70,14 @@ func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, n
 	}
 	// The options that both have are checked by the middleware.
 	same := limit.Options{Headers: opts.Headers}
-	if opts.Refund || opts.ChargeIf != nil {
+	if opts.ChargeIf != nil {
 		same.ChargeIf = limit.NotServerError
 	}
 	if _, err := limit.New(l, identify, same); err != nil {
 		return nil, fmt.Errorf("%s: %w", adapter, err)
 	}
 	g := &Gate{Options: opts, adapter: adapter, native: native, identify: identify, limiter: l}
-	if opts.Refund || opts.ChargeIf != nil {
+	if opts.ChargeIf != nil {
 		g.adjuster, _ = l.(engine.Adjuster)
 	}
 	return g, nil

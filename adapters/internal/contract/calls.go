@@ -1,0 +1,76 @@
+package contract
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// Two is a plan of two calls a minute.
+var Two = ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerDay(100))
+
+// Caller returns an identify function for one caller.
+func Caller(c ratelimit.Caller) func(*http.Request) (ratelimit.Caller, error) {
+	return func(*http.Request) (ratelimit.Caller, error) { return c, nil }
+}
+
+// A Clock is set by tests.
+type Clock struct{ now atomic.Int64 }
+
+// NewClock returns a clock that begins 17 seconds before the end of a minute.
+func NewClock() *Clock {
+	c := new(Clock)
+	c.now.Store(time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC).UnixNano())
+	return c
+}
+
+// Advance sets the clock forward.
+func (c *Clock) Advance(d time.Duration) { c.now.Add(int64(d)) }
+
+// Engine returns an engine that reads the clock.
+func (c *Clock) Engine(t *testing.T) *memory.Limiter {
+	t.Helper()
+	limiter, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limiter
+}
+
+// Used returns how many units of its first quota a subject has used.
+func Used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
+	t.Helper()
+	d, err := p.Peek(t.Context(), subject, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Of(plan).Quota(0).Limit - d.States[0].Remaining
+}
+
+// Logged returns a Responder and what it has logged.
+func Logged() (*apierror.Responder, *Log) {
+	log := new(Log)
+	return &apierror.Responder{Logger: slog.New(slog.NewTextHandler(log, nil))}, log
+}
+
+// WhenReached makes calls whose deadlines are further and further away, until one reaches
+// its handler, which a short deadline may not allow on a busy machine. call returns a channel
+// that is closed when the handler has returned, and what is around it.
+func WhenReached(t *testing.T, call func(deadline time.Duration) (ended <-chan struct{})) {
+	t.Helper()
+	for d := 100 * time.Millisecond; d < time.Minute; d *= 4 {
+		select {
+		case <-call(d):
+			return
+		case <-time.After(10 * time.Second):
+		}
+	}
+	t.Fatal("no call has reached its handler")
+}
