@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // denied returns the problem details of the first denied request, if each request
@@ -165,5 +167,145 @@ func TestProblemTypes(t *testing.T) {
 	got := denied(t, ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limited (-want +got):\n%s", diff)
+	}
+}
+
+// Options.Deny gets each denial, after the header fields are set, and writes all of
+// the response. Everything else is answered as without it.
+func TestDeny(t *testing.T) {
+	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	limited := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1)), Kind: ratelimit.KindAPIKey}
+	suspended := ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}
+	var cost int64
+	opts := limit.Options{
+		Cost: func(*http.Request) int64 { return cost },
+		Deny: func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprintf(w, "%s %s %s %v %s", r.URL.Path, c.Subject, d.Outcome, d.RetryAfter, limit.Denial(c, &d).Code)
+		},
+	}
+	shadow := opts
+	shadow.Shadow = true
+	l := newEngine(t, &at)
+	down := broken{ratelimit.ErrUnavailable}
+	for _, step := range []struct {
+		name       string
+		limiter    ratelimit.Limiter
+		caller     ratelimit.Caller
+		opts       limit.Options
+		cost       int64
+		want       string
+		retryAfter string
+	}{
+		{"admitted", l, limited, opts, 1, "200 ok", ""},
+		{"limited", l, limited, opts, 1, "418 / a limited 30s rate_limit_exceeded", "30"},
+		{"limited in shadow mode", l, limited, shadow, 1, "200 ok", ""},
+		{"banned", l, limited, opts, 1, "418 / a banned 1h0m0s api_key_banned", "3600"},
+		{"suspended", l, suspended, opts, 1, "418 / a suspended 0s plan_suspended", ""},
+		{"over the limit", l, limited, opts, 2, `400 {"code":"cost_exceeds_limit","message":"This request costs 2 units, but your plan allows at most 1 per minute.","status":400}` + "\n", ""},
+		{"undecided", down, limited, opts, 1, `503 {"code":"unavailable","message":"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.","status":503}` + "\n", "1"},
+	} {
+		cost = step.cost
+		w := get(handler(t, step.limiter, step.caller, step.opts, ok))
+		if diff := cmp.Diff(step.want, fmt.Sprint(w.Code, " ", w.Body)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+		if got := w.Header().Get("Retry-After"); got != step.retryAfter {
+			t.Errorf("%s: Retry-After is %q, want %q", step.name, got, step.retryAfter)
+		}
+	}
+}
+
+// Error is what the middleware writes, and nothing for requests that it admits.
+func TestDecisionError(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(5))
+	for _, tt := range []struct {
+		d    ratelimit.Decision
+		want string
+	}{
+		{ratelimit.Decision{}, "none"},
+		{ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: 1}, "none"},
+		{ratelimit.Decision{Outcome: ratelimit.Spared, Plan: plan, Cost: 1}, "none"},
+		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: plan, Cost: 1, StrikesLeft: -1},
+			"429 rate_limit_exceeded: You have reached the limit of 5 requests per minute. Wait as long as Retry-After says."},
+		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: plan, Cost: 3, StrikesLeft: -1},
+			"429 rate_limit_exceeded: This request costs 3 units, and all 5 units per minute are used up. Wait as long as Retry-After says."},
+		{ratelimit.Decision{Outcome: ratelimit.Banned, Plan: plan, Cost: 1},
+			"429 client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
+		{ratelimit.Decision{Outcome: ratelimit.Suspended, Plan: plan, Cost: 1},
+			"403 plan_suspended: Your plan is suspended and allows no requests. Contact the operator of this service."},
+	} {
+		got := "none"
+		if e := limit.Denial(ratelimit.Caller{}, &tt.d); e != nil {
+			got = e.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%v with cost %d:\n got %s\nwant %s", tt.d.Outcome, tt.d.Cost, got, tt.want)
+		}
+	}
+}
+
+// The quota that is shown after a denial refuses the longest, though its reset may be the
+// earlier one.
+func TestSmoothDenial(t *testing.T) {
+	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerHour(3600).Smooth(100))
+	d := ratelimit.Decision{
+		Outcome: ratelimit.Limited, Plan: p, Cost: 2, Time: now*1e9 + 250_000_000,
+		States: [4]ratelimit.State{{Remaining: 1, Reset: now + 10}, {Remaining: 0, Reset: now + 100}},
+	}
+	d.Receipt.Rounded[1] = 1 << 31
+	engine.Complete(&d)
+	if d.Applicable != 0 || d.RetryAfter != 9750*time.Millisecond {
+		t.Errorf("with ten seconds to the end of the minute: quota %d for %v, want the minute for 9.75s", d.Applicable, d.RetryAfter)
+	}
+	d.States[0].Remaining = 5
+	engine.Complete(&d) // the bucket is full in 99.25 seconds, and half a second after now it is empty
+	if d.Applicable != 1 || d.RetryAfter != 1250*time.Millisecond {
+		t.Errorf("with room in the minute: quota %d for %v, want the smooth one for 1.25s", d.Applicable, d.RetryAfter)
+	}
+	h := http.Header{}
+	limit.XRateLimit.Set(h, &d)
+	limit.DraftRateLimit.Set(h, &d)
+	want := http.Header{
+		"X-Ratelimit-Limit": {"100"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000100"}, "Retry-After": {"2"},
+		"Ratelimit-Policy": {`"minute";q=60;w=60, "smooth-hour";q=3600;w=3600`},
+		"Ratelimit":        {`"minute";r=5;t=10, "smooth-hour";r=0;t=100`},
+	}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Errorf("the fields differ (-want +got):\n%s", diff)
+	}
+	d.Outcome, d.BanEnds = ratelimit.Banned, now+30
+	engine.Complete(&d)
+	if d.RetryAfter != 29_750*time.Millisecond {
+		t.Errorf("during a ban: %v, want 29.75s", d.RetryAfter)
+	}
+	u := engine.Uncounted(p, 1, time.Unix(now, 1))
+	if u.States[1] != (ratelimit.State{Remaining: 100, Reset: now + 1}) || u.Applicable != 0 {
+		t.Errorf("without an engine: %+v", u.States)
+	}
+}
+
+func TestSmoothDenialTexts(t *testing.T) {
+	const wait = " Wait as long as Retry-After says."
+	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	for _, tt := range []struct {
+		costs []int64
+		want  string
+	}{
+		{nil, "You have reached the limit of 60 requests per minute, at most 10 at once."},
+		{[]int64{5, 5, 5}, "This request costs 5 units, and 0 are left now of the limit of 60 units per minute, at most 10 at once."},
+		{[]int64{9, 5}, "This request costs 5 units, and 1 is left now of the limit of 60 units per minute, at most 10 at once."},
+	} {
+		body := denied(t, p, tt.costs...)
+		if got := body["detail"]; got != tt.want+wait {
+			t.Errorf("costs %v: got %q, want %q", tt.costs, got, tt.want+wait)
+		}
+	}
+	if got, want := denied(t, p, 11)["detail"], "This request costs 11 units, but your plan allows at most 10 at once."; got != want {
+		t.Errorf("a cost over the burst: got %q, want %q", got, want)
+	}
+	if diff := cmp.Diff([]any{"smooth-minute"}, denied(t, p)["violated-policies"]); diff != "" {
+		t.Errorf("the policies differ (-want +got):\n%s", diff)
 	}
 }

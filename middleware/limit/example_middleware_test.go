@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -206,4 +207,113 @@ func Example_peek() {
 	// Output:
 	// 60/minute: 40 left until 12:01:00
 	// 1000/day: 980 left until 00:00:00
+}
+
+// A request counts for a user, and for the user's organisation. Each answer shows the
+// one with less left, and a request that one of them refuses is charged to neither.
+func Example_also() {
+	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+	organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(3))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{
+			Subject: "user:" + r.FormValue("user"), Plan: user,
+			Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
+		}, nil
+	}, limit.Options{})
+	if err != nil {
+		panic(err)
+	}
+	api := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for _, name := range []string{"ann", "ann", "ann", "bob", "bob"} {
+		show(api, "/?user="+name)
+	}
+	// Output:
+	// /?user=ann: 200, remaining "1"
+	// /?user=ann: 200, remaining "0"
+	// /?user=ann: 429, remaining "0"
+	// /?user=bob: 200, remaining "0"
+	// /?user=bob: 429, remaining "0"
+}
+
+// Plans without quotas are for a customer that has not paid and for the service's own
+// monitoring. A customer without a plan is not served by accident: identify says so.
+func Example_suspendedPlan() {
+	plans := map[string]*ratelimit.Plan{
+		"ann":     ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60)),
+		"bob":     ratelimit.SuspendedPlan("unpaid"),
+		"monitor": ratelimit.UnlimitedPlan("internal"),
+	}
+	unknown := apierror.New(http.StatusForbidden, "unknown_user", "You have no account here.")
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		user := r.URL.Path[1:]
+		plan := plans[user]
+		if plan == nil {
+			return ratelimit.Caller{}, unknown
+		}
+		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
+	}, limit.Options{Errors: quiet})
+	if err != nil {
+		panic(err)
+	}
+	api := limited(http.HandlerFunc(hello))
+	for _, user := range []string{"ann", "bob", "monitor", "eve"} {
+		show(api, "/"+user)
+	}
+	fmt.Println(plans["bob"])
+	// Output:
+	// /ann: 200, remaining "59"
+	// /bob: 403, remaining "0"
+	// /monitor: 200, remaining ""
+	// /eve: 403, remaining ""
+	// unpaid suspended
+}
+
+// What limit.ByPlan(planOf) does, with the constructors, and then what it cannot do: a
+// second subject, an engine that the service can reach, a price for each request, and a
+// function that sees each decision.
+func Example_grow() {
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(1000))
+	everybody := ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(5000))
+	engine, err := memory.New(memory.Options{}) // or redislimit, for several processes
+	if err != nil {
+		panic(err)
+	}
+	identify := limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
+	byPlan, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		c, err := identify(r)
+		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}
+		return c, err
+	}, limit.Options{
+		Cost: func(r *http.Request) int64 {
+			if r.Method == "GET" {
+				return 1
+			}
+			return 10
+		},
+		Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, _ error) {
+			fmt.Println(c.Subject, d.Outcome, "cost", d.Cost)
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	handler := authenticate(byPlan(api))
+	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
+	request(handler)
+	unbanned, err := engine.Unban(context.Background(), "user:ann")
+	fmt.Println("ann was banned:", unbanned, err)
+	// Output:
+	// user:ann allowed cost 1
+	// 200 limit 1000 remaining 999
+	// network:192.0.2.1/32 allowed cost 1
+	// 200 limit 1000 remaining 999
+	// ann was banned: false <nil>
 }

@@ -27,35 +27,71 @@ func (b broken) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit
 	return ratelimit.Decision{}, b.err
 }
 
+// A brokenAll fails about several charges too.
+type brokenAll struct{ broken }
+
+func (b brokenAll) TakeAll(context.Context, []ratelimit.Charge, []ratelimit.Decision) error {
+	return b.err
+}
+
+func (b brokenAll) Adjust(context.Context, string, *ratelimit.Decision, int64, string) error {
+	return b.err
+}
+
+// brokenPeeker can neither decide nor peek.
+type brokenPeeker struct{ broken }
+
+func (b brokenPeeker) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, b.err
+}
+
+// If the engine fails, FailOpen and Shadow say what happens. Observe gets what the response
+// says.
 func TestFailure(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
-	down := broken{errors.Join(ratelimit.ErrUnavailable, errors.New("secret address"))}
-	caller := ratelimit.Caller{Subject: "a", Plan: plan}
-
-	var log bytes.Buffer
-	rs := &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	w := get(handler(t, down, caller, limit.Options{Errors: rs}, ok))
-	expect(t, w, 503, "unavailable", "0")
-	if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Limit") != "60" {
-		t.Errorf("closed: the fields are %v", w.Header())
-	}
-	if strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret address") {
-		t.Errorf("the cause belongs into the log (%s) and not into the body (%s)", &log, w.Body)
-	}
-
-	w = get(handler(t, down, caller, limit.Options{FailOpen: true}, ok))
-	expect(t, w, 200, "", "60")
-	if reset, _ := strconv.ParseInt(w.Header().Get("X-RateLimit-Reset"), 10, 64); reset <= time.Now().Unix() || reset > time.Now().Unix()+60 {
-		t.Errorf("open: reset is %d, want the end of this minute", reset)
-	}
-	if w.Header().Get("Retry-After") != "" {
-		t.Error("open: an admitted request has Retry-After")
-	}
-
-	w = get(handler(t, broken{ratelimit.ErrInvalid}, caller, limit.Options{}, ok))
-	expect(t, w, 500, "internal", "0")
-	if w.Header().Get("Retry-After") != "" {
-		t.Error("a mistake of the service is answered with Retry-After, though to wait does not mend it")
+	secret := errors.Join(ratelimit.ErrUnavailable, errors.New("secret address"))
+	also := []ratelimit.Charge{{Subject: "b", Plan: plan}}
+	for name, c := range map[string]struct {
+		limiter ratelimit.Limiter
+		also    []ratelimit.Charge
+		opts    limit.Options
+		status  int
+		code    string
+		left    string
+		wait    string
+	}{
+		"closed":           {broken{secret}, nil, limit.Options{}, 503, "unavailable", "0", "1"},
+		"open":             {broken{secret}, nil, limit.Options{FailOpen: true}, 200, "", "60", ""},
+		"shadow":           {broken{secret}, nil, limit.Options{Shadow: true}, 200, "", "60", ""},
+		"several, closed":  {brokenAll{broken{secret}}, also, limit.Options{ChargeIf: limit.NotServerError}, 503, "unavailable", "0", "1"},
+		"several, open":    {brokenAll{broken{secret}}, also, limit.Options{FailOpen: true, ChargeIf: limit.NotServerError}, 200, "", "60", ""},
+		"the service's":    {broken{ratelimit.ErrInvalid}, nil, limit.Options{}, 500, "internal", "0", ""}, // to wait does not mend it
+		"the cost as well": {brokenPeeker{broken{secret}}, nil, limit.Options{Cost: func(*http.Request) int64 { return 61 }}, 400, "cost_exceeds_limit", "0", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			var seen ratelimit.Decision
+			c.opts.Errors = &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			c.opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+				if seen = d; err == nil {
+					t.Error("no error, although the engine failed")
+				}
+			}
+			w := get(handler(t, c.limiter, ratelimit.Caller{Subject: "a", Plan: plan, Also: c.also}, c.opts, ok))
+			expect(t, w, c.status, c.code, c.left)
+			if h := w.Header(); h.Get("Retry-After") != c.wait || h.Get("X-RateLimit-Limit") != "60" {
+				t.Errorf("the fields are %v, want the limit 60 and Retry-After %q", h, c.wait)
+			}
+			if reset, _ := strconv.ParseInt(w.Header().Get("X-RateLimit-Reset"), 10, 64); reset <= time.Now().Unix()-1 || reset > time.Now().Unix()+60 {
+				t.Errorf("reset is %d, want the end of this minute", reset)
+			}
+			if strings.Contains(w.Body.String(), "secret") || c.status == 503 && !strings.Contains(log.String(), "secret address") {
+				t.Errorf("the cause belongs into the log (%s) and not into the body (%s)", &log, w.Body)
+			}
+			if fmt.Sprint(seen.States[0].Remaining) != c.left || c.left == "0" != !seen.Allowed() {
+				t.Errorf("Observe was told %v, %d left; want %s", seen.Outcome, seen.States[0].Remaining, c.left)
+			}
+		})
 	}
 }
 
@@ -206,25 +242,25 @@ func TestWrongDecisions(t *testing.T) {
 	}
 }
 
-// The client learns what its request costs and what its plan allows, and the log
-// has it as a mistake of the client. The fields say what is left.
+// The client learns what its request costs and a quota that this is over, and the log has it
+// as a mistake of the client. The fields say what is left.
 func TestCostExceedsLimit(t *testing.T) {
 	at := time.Unix(now, 0)
 	var log bytes.Buffer
 	cost := int64(1)
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
 	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
 		Cost:   func(*http.Request) int64 { return cost },
 		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
 	}, ok)
 	get(h)
-	cost = 120
+	cost = 60
 	w := get(h)
-	expect(t, w, 400, "cost_exceeds_limit", "59")
-	if want := "This request costs 120 units, but your plan allows at most 60 per minute."; !strings.Contains(w.Body.String(), want) {
+	expect(t, w, 400, "cost_exceeds_limit", "49")
+	if want := "This request costs 60 units, but your plan allows at most 50 per day."; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("body %s, want %q", w.Body, want)
 	}
-	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, "cost 120, limit 60/minute") {
+	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, "cost 60, limit 50/day") {
 		t.Errorf("log %q, want the cost and the limit at level INFO", got)
 	}
 }
@@ -248,6 +284,23 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 		w := get(handler(t, partialEngine{made: made}, caller, limit.Options{}, ok))
 		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("charge %d alone was made: %d with Retry-After %q, want 503 with 1", made+1, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+}
+
+// The log of an invalid call says where to look, for which caller, and what is wrong.
+func TestInvalidCallsAreLogged(t *testing.T) {
+	at := time.Unix(now, 0)
+	for want, c := range map[string]ratelimit.Caller{
+		`for \"user:ann\": ratelimit: invalid call: no plan: it is nil, as for a name that a map of plans does not have`: {Subject: "user:ann"},
+		`for \"user:ann\": ratelimit: invalid call: no plan: it is the zero Plan, and not one of NewPlan`:                {Subject: "user:ann", Plan: new(ratelimit.Plan)},
+		`for \"\": ratelimit: invalid call: no subject: the name that usage is counted for is empty`:                     {Plan: tokens},
+	} {
+		var log bytes.Buffer
+		opts := limit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+		get(handler(t, newEngine(t, &at), c, opts, ok))
+		if want := `identify or Options.Cost returned an invalid value ` + want; !strings.Contains(log.String(), want) {
+			t.Errorf("the log has %q, want %q in it", log.String(), want)
 		}
 	}
 }

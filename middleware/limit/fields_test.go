@@ -2,7 +2,12 @@ package limit_test
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,39 +19,46 @@ import (
 const now = 1_800_000_000 // Unix seconds
 
 // decision returns a settled decision at now and a quarter of a second.
-func decision(outcome ratelimit.Outcome, cost int64, states ...ratelimit.State) ratelimit.Decision {
-	quotas := []ratelimit.Quota{ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000)}
+func decision(outcome ratelimit.Outcome, states ...ratelimit.State) ratelimit.Decision {
+	quotas := []ratelimit.Quota{ratelimit.PerMinute(60), ratelimit.PerHour(500)}
 	d := ratelimit.Decision{
-		Outcome: outcome, Cost: cost, Time: now*1e9 + 250e6,
+		Outcome: outcome, Cost: 1, Time: now*1e9 + 250e6,
 		Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, quotas[:len(states)]...),
 	}
 	copy(d.States[:], states)
+	if outcome == ratelimit.Banned {
+		d.BanEnds = now + 20
+	}
 	engine.Complete(&d)
 	return d
 }
 
 func TestFields(t *testing.T) {
-	for _, test := range []struct {
-		name string
+	const policy = `"minute";q=60;w=60, "hour";q=500;w=3600`
+	for name, test := range map[string]struct {
 		d    ratelimit.Decision
 		want http.Header
 	}{
-		{
-			"allowed",
-			decision(ratelimit.Allowed, 1, ratelimit.State{Remaining: 59, Reset: now + 30}, ratelimit.State{Remaining: 400, Reset: now + 3000}),
+		"no plan": {ratelimit.Decision{}, http.Header{}},
+		"allowed": {
+			decision(ratelimit.Allowed, ratelimit.State{Remaining: 59, Reset: now + 30}, ratelimit.State{Remaining: 400, Reset: now + 3000}),
 			http.Header{
 				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"59"}, "X-Ratelimit-Reset": {"1800000030"},
-				"Ratelimit-Policy": {`"minute";q=60;w=60, "hour";q=500;w=3600`},
-				"Ratelimit":        {`"minute";r=59;t=30, "hour";r=400;t=3000`},
+				"Ratelimit-Policy": {policy}, "Ratelimit": {`"minute";r=59;t=30, "hour";r=400;t=3000`},
 			},
 		},
-		{
-			"limited",
-			decision(ratelimit.Limited, 1, ratelimit.State{Remaining: 20, Reset: now + 30}, ratelimit.State{Remaining: 0, Reset: now + 3000}),
+		"limited": {
+			decision(ratelimit.Limited, ratelimit.State{Remaining: 20, Reset: now + 30}, ratelimit.State{Remaining: 0, Reset: now + 3000}),
 			http.Header{
 				"X-Ratelimit-Limit": {"500"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800003000"}, "Retry-After": {"3000"},
-				"Ratelimit-Policy": {`"minute";q=60;w=60, "hour";q=500;w=3600`},
-				"Ratelimit":        {`"minute";r=20;t=30, "hour";r=0;t=3000`},
+				"Ratelimit-Policy": {policy}, "Ratelimit": {`"minute";r=20;t=30, "hour";r=0;t=3000`},
+			},
+		},
+		"banned": {
+			decision(ratelimit.Banned, ratelimit.State{Remaining: 7, Reset: now + 5}),
+			http.Header{
+				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000020"}, "Retry-After": {"20"},
+				"Ratelimit-Policy": {`"minute";q=60;w=60`}, "Ratelimit": {`"minute";r=0;t=20`},
 			},
 		},
 	} {
@@ -54,30 +66,14 @@ func TestFields(t *testing.T) {
 		limit.XRateLimit.Set(h, &test.d)
 		limit.DraftRateLimit.Set(h, &test.d)
 		if diff := cmp.Diff(test.want, h); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-func TestFieldsOfABan(t *testing.T) {
-	d := decision(ratelimit.Banned, 1, ratelimit.State{Remaining: 7, Reset: now + 5})
-	d.BanEnds = now + 20
-	engine.Complete(&d)
-	h := http.Header{}
-	limit.XRateLimit.Set(h, &d)
-	limit.DraftRateLimit.Set(h, &d)
-	want := http.Header{
-		"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000020"}, "Retry-After": {"20"},
-		"Ratelimit-Policy": {`"minute";q=60;w=60`}, "Ratelimit": {`"minute";r=0;t=20`},
-	}
-	if diff := cmp.Diff(want, h); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 // Appending to a header of one response must not change another response.
 func TestFieldsDoNotShare(t *testing.T) {
-	d := decision(ratelimit.Limited, 1, ratelimit.State{Reset: now + 30})
+	d := decision(ratelimit.Limited, ratelimit.State{Reset: now + 30})
 	h := http.Header{}
 	limit.XRateLimit.Set(h, &d)
 	h.Add("X-RateLimit-Limit", "x")
@@ -89,10 +85,194 @@ func TestFieldsDoNotShare(t *testing.T) {
 }
 
 func BenchmarkSetHeaders(b *testing.B) {
-	d := decision(ratelimit.Limited, 1, ratelimit.State{Remaining: 0, Reset: now + 30}, ratelimit.State{Remaining: 400, Reset: now + 3000})
+	d := decision(ratelimit.Limited, ratelimit.State{Remaining: 0, Reset: now + 30}, ratelimit.State{Remaining: 400, Reset: now + 3000})
 	h := http.Header{}
 	b.ReportAllocs()
 	for b.Loop() {
 		limit.XRateLimit.Set(h, &d)
 	}
+}
+
+// rateFields returns the header fields of h that a limit can set, sorted.
+func rateFields(h http.Header) (fields []string) {
+	for name, values := range h {
+		if strings.Contains(strings.ToLower(name), "ratelimit") || name == "Retry-After" {
+			fields = append(fields, name+": "+strings.Join(values, " | "))
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// Each set has its fields on every response, and Retry-After is on each denial.
+func TestHeaderSets(t *testing.T) {
+	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	p := ratelimit.Penalty{Strikes: 1, Ban: 2 * time.Minute, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("p", p, ratelimit.PerMinute(2))
+	x := func(remaining, reset string) []string {
+		return []string{"X-Ratelimit-Limit: 2", "X-Ratelimit-Remaining: " + remaining, "X-Ratelimit-Reset: " + reset}
+	}
+	draft := func(state string) []string {
+		return []string{`Ratelimit-Policy: "minute";q=2;w=60`, `Ratelimit: "minute";` + state}
+	}
+	wait := func(seconds string) []string { return []string{"Retry-After: " + seconds} }
+	const minute, ban = "1772366460", "1772366550"
+	for name, c := range map[string]struct {
+		set                            limit.HeaderSet
+		first, second, limited, banned []string
+	}{
+		"the zero set": {0, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
+		"XRateLimit":   {limit.XRateLimit, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
+		"DraftRateLimit": {limit.DraftRateLimit, draft("r=1;t=30"), draft("r=0;t=30"),
+			slices.Concat(draft("r=0;t=30"), wait("30")), slices.Concat(draft("r=0;t=120"), wait("120"))},
+		"XRateLimit and DraftRateLimit": {limit.XRateLimit | limit.DraftRateLimit,
+			slices.Concat(draft("r=1;t=30"), x("1", minute)), slices.Concat(draft("r=0;t=30"), x("0", minute)),
+			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban))},
+		"NoHeaders": {limit.NoHeaders, nil, nil, wait("30"), wait("120")},
+	} {
+		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: c.set}, ok)
+		for i, want := range [][]string{c.first, c.second, c.limited, c.banned} {
+			if diff := cmp.Diff(want, rateFields(get(h).Header())); diff != "" {
+				t.Errorf("%s, response %d (-want +got):\n%s", name, i+1, diff)
+			}
+		}
+	}
+}
+
+// Of two middlewares the inner one's quota is shown, whole: nothing of another quota is
+// left in its set. The fields of other sets stay.
+func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
+	at := time.Unix(now, 0)
+	outer := ratelimit.MustPlan("outer", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	for name, c := range map[string]struct {
+		inner *ratelimit.Plan
+		set   limit.HeaderSet
+		want  []string
+	}{
+		"another window": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), 0,
+			[]string{"X-Ratelimit-Limit: 7", "X-Ratelimit-Remaining: 6", "X-Ratelimit-Reset: 1800003600"}},
+		"suspended": {ratelimit.SuspendedPlan("inner"), 0,
+			[]string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}},
+		"unlimited": {ratelimit.UnlimitedPlan("inner"), 0,
+			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
+		"the draft": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), limit.DraftRateLimit,
+			[]string{`Ratelimit-Policy: "hour";q=7;w=3600`, `Ratelimit: "hour";r=6;t=3600`,
+				"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
+		"no headers": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), limit.NoHeaders,
+			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
+	} {
+		inner := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: c.inner}, limit.Options{Headers: c.set}, ok)
+		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: outer},
+			limit.Options{Cost: func(*http.Request) int64 { return 40 }}, inner.ServeHTTP)
+		if diff := cmp.Diff(c.want, rateFields(get(h).Header())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A denial without a decision of the engine has Retry-After in every set too.
+func TestHeaderSetsWhileTheEngineIsDown(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
+	for _, set := range []limit.HeaderSet{0, limit.DraftRateLimit, limit.NoHeaders} {
+		h := handler(t, broken{ratelimit.ErrUnavailable}, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: set}, ok)
+		if w := get(h); w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("set %d: got %d with Retry-After %q, want 503 with 1", set, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+}
+
+// NoHeaders next to a set with headers is a contradiction.
+func TestNewRefusesHeaderSets(t *testing.T) {
+	for _, set := range []limit.HeaderSet{limit.NoHeaders | limit.XRateLimit, limit.NoHeaders << 1} {
+		_, err := limit.New(careless{}, func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }, limit.Options{Headers: set})
+		if err == nil || !strings.Contains(err.Error(), "Options.Headers") {
+			t.Errorf("set %d: got error %v, want one that names Options.Headers", set, err)
+		}
+	}
+}
+
+// X-RateLimit-Reset is that of the decision, whatever the decisions before it were.
+func TestResetIsOfTheDecision(t *testing.T) {
+	fixed := ratelimit.MustPlan("fixed", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	for _, plan := range []*ratelimit.Plan{fixed, fixed.WithoutPenalty(), smooth} {
+		// Windows one after the other, a clock that steps back and far ahead, times before
+		// 1970, windows that begin with each subject, and a ban that ends later.
+		for _, at := range []int64{-1, 60, 60, 60, 120, 120, 60, 1 << 40, 180, 180, 61, 62, 61, 240, 240, -1, 0, 9_000_000_000, 240} {
+			for _, bans := range []int64{0, at + 7} {
+				d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: 1, Time: (at - 30) * 1e9, BanEnds: bans}
+				d.States[0] = ratelimit.State{Remaining: 59, Reset: at}
+				if bans != 0 {
+					d.Outcome = ratelimit.Banned
+				}
+				for range 3 {
+					if got := resetOf(&d); got != strconv.FormatInt(max(at, bans), 10) {
+						t.Fatalf("%v: X-RateLimit-Reset is %s for a reset at %d and a ban until %d", plan, got, at, bans)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Also if engines whose windows end at different times share the plan.
+func TestResetIsOfTheDecisionConcurrently(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	var all sync.WaitGroup
+	for n := range int64(4) {
+		all.Go(func() {
+			for i := range int64(1000) {
+				at := i/10*60 + n/2 // two and two the same
+				d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Time: at * 1e9}
+				d.States[0].Reset = at
+				if got := resetOf(&d); got != strconv.FormatInt(at, 10) {
+					t.Errorf("X-RateLimit-Reset is %s, want %d", got, at)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// The fields cost two allocations, and one if the digits of Reset are kept and what is
+// left is below ten: also after a ban, and if the resets of subjects differ.
+func TestHeaderAllocations(t *testing.T) {
+	h := make(http.Header, 4)
+	day, bans := ratelimit.PerDay(1000), ratelimit.DefaultPenalty()
+	decision := func(p *ratelimit.Plan, left, reset int64) *ratelimit.Decision {
+		d := &ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: p, Time: 1e9}
+		d.States[0] = ratelimit.State{Remaining: left, Reset: reset}
+		return d
+	}
+	kept, banned, other := ratelimit.MustPlan("p", bans, day), ratelimit.MustPlan("p", bans, day), ratelimit.MustPlan("p", bans, day)
+	limit.XRateLimit.Set(h, decision(banned, 9, 86400))
+	during := decision(banned, 0, 86400)
+	during.Outcome, during.BanEnds = ratelimit.Banned, 90000
+	limit.XRateLimit.Set(h, during)
+	seconds := int64(0)
+	for what, c := range map[string]struct {
+		most float64
+		set  func()
+	}{
+		"more than ten left":    {2, func() { limit.XRateLimit.Set(h, decision(kept, 999, 86400)) }},
+		"nine left":             {1, func() { limit.XRateLimit.Set(h, decision(kept, 9, 86400)) }},
+		"nine left after a ban": {1, func() { limit.XRateLimit.Set(h, decision(banned, 9, 86400)) }},
+		"resets that differ": {2, func() {
+			seconds++
+			limit.XRateLimit.Set(h, decision(other, 999, 86400+seconds))
+		}},
+	} {
+		c.set()
+		c.set()
+		if n := testing.AllocsPerRun(100, c.set); n != c.most {
+			t.Errorf("%s: the fields cost %v allocations, want %v", what, n, c.most)
+		}
+	}
+}
+
+func resetOf(d *ratelimit.Decision) string {
+	h := http.Header{}
+	limit.XRateLimit.Set(h, d)
+	return h.Get("X-RateLimit-Reset")
 }

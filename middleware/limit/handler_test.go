@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -109,52 +112,6 @@ func TestFieldsOnEveryResponse(t *testing.T) {
 	}
 }
 
-func TestCost(t *testing.T) {
-	at := time.Unix(now, 0)
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	cost := func(r *http.Request) int64 { n, _ := strconv.ParseInt(r.URL.Query().Get("cost"), 10, 64); return n }
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Cost: cost}, ok)
-	for _, step := range []struct {
-		cost, remaining string
-		status          int
-	}{{"7", "3", 200}, {"4", "3", 429}, {"3", "0", 200}} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/?cost="+step.cost, nil))
-		if w.Code != step.status || w.Header().Get("X-RateLimit-Remaining") != step.remaining {
-			t.Errorf("cost %s: got %d with %s remaining, want %d with %s",
-				step.cost, w.Code, w.Header().Get("X-RateLimit-Remaining"), step.status, step.remaining)
-		}
-	}
-}
-
-// The zero Plan is not valid, and says nothing that could be told.
-func TestZeroPlanHasNoFields(t *testing.T) {
-	at := time.Unix(now, 0)
-	for _, opts := range []limit.Options{{}, {Shadow: true}, {FailOpen: true, Headers: limit.XRateLimit | limit.DraftRateLimit}} {
-		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
-			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
-				t.Errorf("observed plan %v and error %v", d.Plan, err)
-			}
-		}
-		w := get(handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
-		for _, field := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Reset", "Ratelimit", "Ratelimit-Policy"} {
-			if got, there := w.Header()[field]; there {
-				t.Errorf("%+v: %s is %q, want none", opts, field, got)
-			}
-		}
-	}
-}
-
-func TestFieldsWithoutPlan(t *testing.T) {
-	h := http.Header{}
-	var d ratelimit.Decision
-	limit.XRateLimit.Set(h, &d)
-	limit.DraftRateLimit.Set(h, &d)
-	if len(h) != 0 {
-		t.Errorf("a decision without a plan sets %v", h)
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
 	identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
@@ -175,3 +132,175 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// If identify fails, the service's own error is the response, in every failure mode.
+// Nothing is counted or observed. Shadow mode serves the request.
+func TestIdentifyFails(t *testing.T) {
+	public := apierror.New(http.StatusForbidden, "no_such_tenant", "There is no such tenant.")
+	private := errors.New("dial tcp 192.0.2.7:5432")
+	for _, tt := range []struct {
+		name   string
+		err    error
+		opts   limit.Options
+		status int
+		code   string
+	}{
+		{"a public error", public, limit.Options{}, 403, "no_such_tenant"},
+		{"a wrapped public error", public.Wrap(private), limit.Options{}, 403, "no_such_tenant"},
+		{"a private error", private, limit.Options{}, 500, "internal"},
+		{"a private error, fail open", private, limit.Options{FailOpen: true}, 500, "internal"},
+		{"a public error in shadow mode", public, limit.Options{Shadow: true}, 200, ""},
+		{"a private error in shadow mode", private, limit.Options{Shadow: true}, 200, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
+			tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { t.Error("Observe was called") }
+			// A caller beside an error is not admitted.
+			mw, err := limit.New(broken{errors.New("asked")}, func(*http.Request) (ratelimit.Caller, error) {
+				return ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("")}, tt.err
+			}, tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := get(mw(http.HandlerFunc(ok)))
+			expect(t, w, tt.status, tt.code, "")
+			if fields := rateFields(w.Header()); fields != nil {
+				t.Errorf("the response has %q, though nothing was decided", fields)
+			}
+			if strings.Contains(w.Body.String(), "192.0.2.7") {
+				t.Errorf("the response shows a private error: %s", w.Body)
+			}
+			if w.Code == 500 && !strings.Contains(log.String(), "limit: identify: dial tcp") {
+				t.Errorf("the log has %q, want the error of identify", &log)
+			}
+		})
+	}
+}
+
+const everyHeader = limit.XRateLimit | limit.DraftRateLimit
+
+// A suspended caller gets 403, is not told to retry, and is never struck or banned.
+func TestSuspendedPlan(t *testing.T) {
+	caller := ratelimit.Caller{Subject: "owner:17", Plan: ratelimit.SuspendedPlan("debtor")}
+	var observed []ratelimit.Decision
+	observe := func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+		if err != nil {
+			t.Errorf("observed the error %v, want a decision", err)
+		}
+		observed = append(observed, d)
+	}
+	// The plan alone decides, so an engine that is down makes no difference.
+	down := broken{errors.New("asked")}
+	for _, set := range []limit.HeaderSet{0, everyHeader, limit.NoHeaders} {
+		for _, open := range []bool{false, true} {
+			h := handler(t, down, caller, limit.Options{Headers: set, FailOpen: open, Observe: observe}, ok)
+			w := get(h)
+			want := []string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}
+			if set == limit.NoHeaders {
+				want = nil
+			}
+			if diff := cmp.Diff(want, rateFields(w.Header())); diff != "" {
+				t.Errorf("headers %d (-want +got):\n%s", set, diff)
+			}
+			want403 := `{"code":"plan_suspended","message":"Your plan is suspended and allows no requests. Contact the operator of this service.","status":403}`
+			if w.Code != 403 || w.Body.String() != want403+"\n" {
+				t.Errorf("got %d %s, want 403 %s", w.Code, w.Body, want403)
+			}
+		}
+	}
+	h := handler(t, down, caller, limit.Options{Shadow: true, Observe: observe}, ok)
+	expect(t, get(h), 200, "", "0")
+	if len(observed) != 7 {
+		t.Errorf("observed %d decisions, want 7", len(observed))
+	}
+	for _, d := range observed {
+		if d.Outcome != ratelimit.Suspended || d.Struck || d.Allowed() {
+			t.Errorf("observed %+v, want suspended and no strike", d)
+		}
+	}
+}
+
+// An unlimited caller is admitted and observed, and has nothing counted or refunded.
+func TestUnlimitedPlan(t *testing.T) {
+	caller := ratelimit.Caller{Subject: "owner:17", Plan: ratelimit.UnlimitedPlan("tester")}
+	observed := 0
+	opts := limit.Options{
+		Headers: everyHeader, ChargeIf: limit.NotServerError,
+		Cost: func(*http.Request) int64 { return 1 << 40 },
+		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+			if observed++; err != nil || d.Outcome != ratelimit.Allowed || d.Plan != caller.Plan {
+				t.Errorf("observed %+v and error %v, want allowed under the plan", d, err)
+			}
+		},
+	}
+	l := refunder{refunds: nil} // a refund would block
+	h := handler(t, l, caller, opts, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	for range 3 {
+		w := get(h)
+		if fields := rateFields(w.Header()); w.Code != 503 || fields != nil {
+			t.Errorf("got %d with %q, want the handler's 503 without fields of a limit", w.Code, fields)
+		}
+	}
+	if observed != 3 {
+		t.Errorf("observed %d decisions, want 3", observed)
+	}
+}
+
+// A plan that is tried beside the one in force must not speak for it, on
+// whichever side of it the shadow stands.
+func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := newEngine(t, &at)
+	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
+	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
+	headers := limit.XRateLimit | limit.DraftRateLimit
+	enforce := func(next http.Handler) http.Handler {
+		return handler(t, l, inForce, limit.Options{Headers: headers}, next.ServeHTTP)
+	}
+	shadow := func(next http.Handler) http.Handler {
+		return handler(t, l, trial, limit.Options{Headers: limit.XRateLimit | limit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
+	}
+	for i, h := range []http.Handler{enforce(shadow(http.HandlerFunc(ok))), shadow(enforce(http.HandlerFunc(ok)))} {
+		w := get(h)
+		expect(t, w, 200, "", strconv.Itoa(9-i))
+		if got := w.Header().Get("RateLimit-Policy"); got != `"day";q=10;w=86400` {
+			t.Errorf("RateLimit-Policy is %q, want that of the plan in force", got)
+		}
+	}
+	headers = limit.DraftRateLimit
+	if h := get(enforce(shadow(http.HandlerFunc(ok)))).Header(); h.Get("RateLimit-Policy") != `"day";q=10;w=86400` || h.Get("X-RateLimit-Limit") != "" {
+		t.Errorf("with RateLimit alone the fields are %v, want those of the plan in force", h)
+	}
+}
+
+// Shadow mode passes on what the engine cannot decide, and neither counts strikes
+// nor bans.
+func TestShadowIsHarmless(t *testing.T) {
+	at := time.Unix(now, 0)
+	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))}
+	l := newEngine(t, &at)
+	h := handler(t, l, caller, limit.Options{
+		Shadow: true,
+		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+			if d.Struck {
+				t.Errorf("in shadow mode a request is a strike")
+			}
+		},
+	}, ok)
+	for range 20 {
+		w := get(h)
+		expect(t, w, 200, "", "0")
+		if got, there := w.Header()["Retry-After"]; there {
+			t.Errorf("a request that was served has Retry-After %q", got)
+		}
+	}
+	if bans, err := l.Bans(t.Context()); err != nil || len(bans) != 0 {
+		t.Errorf("shadow mode started the bans %v (%v)", bans, err)
+	}
+	d, err := l.Peek(t.Context(), caller.Subject, caller.Plan)
+	if err != nil || d.StrikesLeft != 1 {
+		t.Errorf("after shadow mode %d strikes are left (%v), want all 1", d.StrikesLeft, err)
+	}
+}

@@ -1,14 +1,19 @@
 package limit_test
 
 import (
+	"bytes"
 	"crypto/rand"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -203,4 +208,131 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		})
 	}
 	limit.Clients{Source: clientip.FromRemoteAddr()}.ByIP(ratelimit.PerSecond(1), ratelimit.PerHour(2))
+}
+
+func TestBehind(t *testing.T) {
+	s := around(t, limit.Behind("10.0.0.0/8", "192.0.2.7").ByIP(perYear(1)))
+	s.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
+	s.want(429, "10.0.0.2:1", "X-Forwarded-For", "198.51.100.1")
+	s.want(429, "192.0.2.7:1", "X-Forwarded-For", "203.0.113.9, 198.51.100.1") // the first is invented
+	s.want(200, "192.0.2.7:1", "X-Forwarded-For", "198.51.100.2")
+	// Another peer is not believed.
+	s.want(200, "192.0.2.8:1", "X-Forwarded-For", "198.51.100.3")
+	s.want(429, "192.0.2.8:1", "X-Forwarded-For", "198.51.100.4")
+}
+
+func TestBehindOtherLimits(t *testing.T) {
+	behind := limit.Behind("10.0.0.0/8")
+	users := around(t, behind.ByUser(userField, perYear(1)))
+	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1", "User", "ann")
+	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
+	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
+	users.want(429, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
+}
+
+func TestClientsWithASource(t *testing.T) {
+	source, err := clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := around(t, limit.Clients{Source: source}.ByIP(perYear(1)))
+	s.want(200, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.1")
+	s.want(200, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.2")
+	s.want(429, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.2")
+}
+
+func TestWarningAboutAProxy(t *testing.T) {
+	var log bytes.Buffer
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	for _, c := range []struct {
+		name   string
+		limit  limit.Clients
+		addr   string
+		header []string
+		warns  bool
+	}{
+		{"a proxy in a private network", limit.Clients{}, "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
+		{"a proxy on this host", limit.Clients{}, "[::1]:1", []string{"Forwarded", "for=198.51.100.1"}, true},
+		{"a Unix socket", limit.Clients{}, "@", nil, true},
+		{"a client in a private network", limit.Clients{}, "10.0.0.1:1", nil, false},
+		{"a header of an unknown client", limit.Clients{}, "198.51.100.1:1", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		{"a proxy that is known", limit.Behind("10.0.0.1"), "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, false},
+		{"another proxy than the known", limit.Behind("10.0.0.1"), "10.0.0.2:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
+		{"a client in the network of the proxies", limit.Behind("10.0.0.0/8"), "10.0.0.1:1", []string{"X-Forwarded-For", "10.0.0.9"}, false},
+		{"a known proxy that sends no header", limit.Behind("10.0.0.0/8"), "10.0.0.9:1", nil, true},
+		{"a known proxy that sends no address", limit.Behind("10.0.0.0/8"), "10.0.0.9:1", []string{"X-Forwarded-For", "unknown"}, true},
+		{"a Unix socket and no known proxy", limit.Behind("10.0.0.0/8"), "@", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log.Reset()
+			s := around(t, c.limit.ByIP(perYear(10)))
+			s.want(200, c.addr, c.header...)
+			s.want(200, c.addr, c.header...)
+			want := 0
+			if c.warns {
+				want = 1
+			}
+			if got := strings.Count(log.String(), "level=WARN msg=\"limit: "); got != want {
+				t.Errorf("%d warnings after two requests, want %d:\n%s", got, want, &log)
+			}
+		})
+	}
+}
+
+// Whatever a client sends, it is answered with 200 or 429, and the same bytes count as the
+// same client.
+func FuzzRequests(f *testing.F) {
+	f.Add("192.0.2.1:1", "key", "198.51.100.1")
+	f.Add("10.0.0.1:1", "", "")
+	f.Add("[2001:db8::1%eth0]:80", "a\nnetwork:192.0.2.1/32", "unknown, 10.0.0.1")
+	f.Add("@", "\n", ",")
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	f.Fuzz(func(t *testing.T, addr, value, forwarded string) {
+		for name, clients := range map[string]limit.Clients{"direct": {}, "behind": limit.Behind("10.0.0.0/8")} {
+			byUser := around(t, clients.ByUser(userField, perYear(1)))
+			header := []string{"User", value, "X-Forwarded-For", forwarded}
+			if first, second := byUser.send(addr, header...).Code, byUser.send(addr, header...).Code; first != 200 || second != 429 {
+				t.Errorf("%s: %d and %d, want 200 and 429", name, first, second)
+			}
+		}
+	})
+}
+
+// A sender sends requests from one address.
+type sender struct {
+	t       *testing.T
+	handler http.Handler
+}
+
+// around returns a sender to a handler that answers 200 behind limit.
+func around(t *testing.T, limit func(http.Handler) http.Handler) sender {
+	return sender{t, limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))}
+}
+
+// send sends a request from addr with header lines given as name, value, name, value, and
+// returns the response.
+func (s sender) send(addr string, header ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = addr
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+// want sends a request and fails the test if its status is not the given one.
+func (s sender) want(status int, addr string, header ...string) {
+	s.t.Helper()
+	if got := s.send(addr, header...).Code; got != status {
+		s.t.Errorf("request from %s with %q: %d, want %d", addr, header, got, status)
+	}
+}
+
+// perYear returns a quota whose window does not end during a test.
+func perYear(n int64) ratelimit.Quota {
+	return ratelimit.Quota{Limit: n, Window: fixedwindow.MaxLength}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -349,16 +350,186 @@ func (f refundFunc) Adjust(ctx context.Context, subject string, d *ratelimit.Dec
 	return f.refunder.Adjust(ctx, subject, d, units, id)
 }
 
-// The copy of a request with a body does not hide the pattern from outer handlers.
-func TestRefundKeepsThePattern(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/pets", ok)
+// Over HTTP/2 net/http notices a client that cancels at any time, whether or not the body
+// was read.
+func TestRefundOverHTTP2(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	h := handler(t, refunder{refunds: make(chan context.Context, 1)}, ratelimit.Caller{Subject: "a", Plan: plan},
-		limit.Options{ChargeIf: limit.NotServerError}, mux.ServeHTTP)
-	r := httptest.NewRequest("POST", "/v1/pets", strings.NewReader("{}"))
-	h.ServeHTTP(httptest.NewRecorder(), r)
-	if r.Pattern != "POST /v1/pets" {
-		t.Errorf("the pattern outside is %q", r.Pattern)
+	for name, c := range map[string]struct {
+		body   func() io.Reader
+		cancel bool
+	}{
+		"no body, stays":            {func() io.Reader { return nil }, false},
+		"no body, cancels":          {func() io.Reader { return nil }, true},
+		"body, stays":               {func() io.Reader { return strings.NewReader("hello") }, false},
+		"body, cancels":             {func() io.Reader { return strings.NewReader("hello") }, true},
+		"body without end, cancels": {func() io.Reader { r, _ := io.Pipe(); return r }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := refunder{refunds: make(chan context.Context, 1)}
+			started, ended := make(chan struct{}), make(chan struct{})
+			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
+				func(w http.ResponseWriter, r *http.Request) {
+					close(started)
+					if c.cancel {
+						<-r.Context().Done()
+					}
+					w.WriteHeader(http.StatusServiceUnavailable)
+				})
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
+				if r.ProtoMajor != 2 {
+					t.Errorf("the request came over %s, want HTTP/2", r.Proto)
+				}
+				h.ServeHTTP(w, r)
+			}))
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			defer server.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, c.body())
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				<-started
+				if c.cancel {
+					cancel()
+				}
+			}()
+			resp, err := server.Client().Do(r)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			if (err != nil) != c.cancel {
+				t.Errorf("the client gets error %v, want one: %t", err, c.cancel)
+			}
+			<-ended
+			if got := len(l.refunds) == 1; got == c.cancel {
+				t.Errorf("refunded: %t, want %t", got, !c.cancel)
+			}
+		})
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// ChargeIf is asked once, about the final status, and decides whether a request stays
+// charged.
+func TestChargeIf(t *testing.T) {
+	flush := func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
+	for _, tt := range []struct {
+		name   string
+		next   http.HandlerFunc
+		status int // 0: not asked
+	}{
+		{"a status", status(401), 401},
+		{"not modified", status(304), 304},
+		{"nothing written", func(http.ResponseWriter, *http.Request) {}, 200},
+		{"a body alone", ok, 200},
+		{"a flush alone", func(w http.ResponseWriter, _ *http.Request) { flush(w) }, 200},
+		{"an empty body by io.Copy", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("")) }, 200},
+		{"two statuses", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(401)
+			w.Header().Set("A", "b")
+			_, _ = io.WriteString(w, "no")
+		}, 401},
+		{"1xx first", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(401) }, 401},
+		{"1xx alone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103) }, 200},
+		{"switching protocols", status(101), 101},
+		{"a stream", func(w http.ResponseWriter, _ *http.Request) {
+			for range 3 {
+				_, _ = io.WriteString(w, "event\n")
+				flush(w)
+			}
+		}, 200},
+		{"a panic", func(http.ResponseWriter, *http.Request) { panic("first") }, 500},
+		{"a panic after 1xx", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("early hints") }, 500},
+		{"a panic in the body", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "half"); panic("half") }, 500},
+		{"an aborted response", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401); panic(http.ErrAbortHandler) }, 500},
+		{"a panic after switching protocols", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(101); panic("late") }, 101},
+	} {
+		for _, charge := range []bool{true, false} {
+			l := refunder{refunds: make(chan context.Context, 1)}
+			var asked []int
+			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{
+				ChargeIf: func(_ *http.Request, status int) bool {
+					asked = append(asked, status)
+					return charge
+				},
+			}, tt.next)
+			func() {
+				defer func() { _ = recover() }()
+				h.ServeHTTP(&strictRecorder{httptest.NewRecorder()}, httptest.NewRequest("GET", "/", nil))
+			}()
+			if !slices.Equal(asked, []int{tt.status}) {
+				t.Errorf("%s: ChargeIf was asked about %v, want one question about %d", tt.name, asked, tt.status)
+			}
+			if given := len(l.refunds) == 1; given == charge {
+				t.Errorf("%s, ChargeIf returns %t: given back is %t", tt.name, charge, given)
+			}
+		}
+	}
+}
+
+// strictRecorder knows informational responses, which a ResponseRecorder takes for the
+// final one.
+type strictRecorder struct{ *httptest.ResponseRecorder }
+
+func (r *strictRecorder) WriteHeader(status int) {
+	if status >= 200 || status == 101 {
+		r.ResponseRecorder.WriteHeader(status)
+	}
+}
+
+// ChargeIf is not asked about what was not charged.
+func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
+	opts := limit.Options{
+		FailOpen: true,
+		ChargeIf: func(*http.Request, int) bool { t.Error("ChargeIf was asked"); return false },
+	}
+	for name, c := range map[string]ratelimit.Caller{
+		"unlimited": {Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, "suspended": {Subject: "a", Plan: ratelimit.SuspendedPlan("s")},
+		"an engine that is down": {Subject: "down", Plan: tokens},
+	} {
+		l := downFor{refunder{refunds: make(chan context.Context, 1)}}
+		get(handler(t, l, c, opts, ok))
+		if len(l.refunds) > 0 {
+			t.Errorf("%s: something was given back", name)
+		}
+	}
+}
+
+type downFor struct{ refunder }
+
+func (l downFor) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if subject == "down" {
+		return ratelimit.Decision{}, ratelimit.ErrUnavailable
+	}
+	return l.refunder.Take(ctx, subject, p, cost)
+}
+
+// A connection that the handler takes over counts as 101, whatever is written to it.
+func TestChargeIfOfAHijackedConnection(t *testing.T) {
+	for _, charge := range []bool{true, false} {
+		asked := 0
+		opts := limit.Options{
+			ChargeIf: func(_ *http.Request, status int) bool { asked = status; return charge },
+		}
+		given := exchangeWith(t, opts, bodyless, false, func(w http.ResponseWriter, _ *http.Request) {
+			conn, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = rw.WriteString("HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n")
+			_ = rw.Flush()
+		})
+		if asked != 101 || given == charge {
+			t.Errorf("asked about %d, and given back is %t; want 101 and %t", asked, given, !charge)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,38 +78,47 @@ func settle(t *testing.T, res *limit.Reservation, units int64) {
 	}
 }
 
-// What else is in the context of the request stays there.
-func TestContextKeepsOtherValues(t *testing.T) {
+// The copy of a request keeps what else is in its context, and does not hide the pattern
+// from ChargeIf and from outer handlers.
+func TestCopiesOfTheRequest(t *testing.T) {
 	type userKey struct{}
 	at := time.Unix(now, 0)
-	for _, opts := range []limit.Options{{Context: true}, {Context: true, ChargeIf: limit.NotServerError}} {
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
-			if user := r.Context().Value(userKey{}); user != "ann" {
-				t.Errorf("the handler finds the user %v, want ann", user)
-			}
-		})
-		r := httptest.NewRequest("GET", "/", nil)
-		h.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), userKey{}, "ann")))
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/pets", func(_ http.ResponseWriter, r *http.Request) {
+		if user := r.Context().Value(userKey{}); user != "ann" {
+			t.Errorf("the handler finds the user %v, want ann", user)
+		}
+	})
+	const want = "POST /v1/pets"
+	chargeIf := func(r *http.Request, _ int) bool {
+		if r.Pattern != want {
+			t.Errorf("ChargeIf sees the pattern %q", r.Pattern)
+		}
+		return true
+	}
+	for _, opts := range []limit.Options{{Context: true}, {ChargeIf: chargeIf}, {Context: true, ChargeIf: chargeIf}} {
+		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
+		ctx := context.WithValue(t.Context(), userKey{}, "ann")
+		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/pets", strings.NewReader("{}"))
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if r.Pattern != want {
+			t.Errorf("the pattern outside is %q", r.Pattern)
+		}
 	}
 }
 
 // Without the option the context has nothing, and the request is not copied.
 func TestContextIsAnOption(t *testing.T) {
 	at := time.Unix(now, 0)
-	var outer *http.Request
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, func(_ http.ResponseWriter, r *http.Request) {
-		if r != outer || limit.FromContext(r.Context()) != nil {
-			t.Error("the request is a copy, or has a reservation")
-		}
-	})
-	outer = httptest.NewRequest("GET", "/", nil)
-	h.ServeHTTP(httptest.NewRecorder(), outer)
-	h = handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(_ http.ResponseWriter, r *http.Request) {
-		if r != outer || limit.FromContext(r.Context()) != nil {
-			t.Error("with ChargeIf alone the request is a copy, or has a reservation")
-		}
-	})
-	h.ServeHTTP(httptest.NewRecorder(), outer)
+	for _, opts := range []limit.Options{{}, {ChargeIf: limit.NotServerError}} {
+		outer := httptest.NewRequest("GET", "/", nil)
+		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
+			if r != outer || limit.FromContext(r.Context()) != nil {
+				t.Error("the request is a copy, or has a reservation")
+			}
+		})
+		h.ServeHTTP(httptest.NewRecorder(), outer)
+	}
 }
 
 // A decision about several charges says, as one about one does, that requests differ in cost.
@@ -129,17 +139,58 @@ func TestContextOfSeveralChargesIsWeighted(t *testing.T) {
 	}
 }
 
-// The copy of the request does not hide the pattern from outer handlers.
-func TestContextKeepsThePattern(t *testing.T) {
+// What the middleware does for a request, TakeAll and Reserve do without one.
+func TestReserve(t *testing.T) {
 	at := time.Unix(now, 0)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/pets", ok)
-	for _, opts := range []limit.Options{{Context: true}, {Context: true, ChargeIf: limit.NotServerError}} {
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
-		r := httptest.NewRequest("GET", "/v1/pets", nil)
-		h.ServeHTTP(httptest.NewRecorder(), r)
-		if r.Pattern != "GET /v1/pets" {
-			t.Errorf("the pattern outside is %q", r.Pattern)
+	l, ctx := newEngine(t, &at), t.Context()
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	c := ratelimit.Caller{Subject: "ann", Plan: plan, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{{Subject: "all", Plan: plan, Cost: 4}}}
+	charges := []ratelimit.Charge{{Subject: "ann", Plan: plan, Cost: 1}, c.Also[0]}
+	decisions := make([]ratelimit.Decision, 2)
+	left := func(subject string) int64 {
+		t.Helper()
+		d, err := l.Peek(ctx, subject, plan)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return d.Remaining()
+	}
+	reserve := func(counted bool) (*limit.Reservation, func(context.Context)) {
+		t.Helper()
+		if err := ratelimit.TakeAll(ctx, l, charges, decisions); err != nil {
+			t.Fatal(err)
+		}
+		inner, giveBack := limit.Reserve(ctx, l, c, charges, decisions, counted)
+		return limit.FromContext(inner), giveBack
+	}
+
+	r, giveBack := reserve(true)
+	if d := r.Decision(); d.Remaining() != 6 || r.Caller().Subject != "all" {
+		t.Errorf("%d left of %s, want 6 of all", d.Remaining(), r.Caller().Subject)
+	}
+	giveBack(ctx)
+	if left("ann") != 10 || left("all") != 10 {
+		t.Errorf("%d and %d left, want all given back", left("ann"), left("all"))
+	}
+
+	r, giveBack = reserve(true)
+	if err := r.Settle(ctx, 3); err != nil {
+		t.Error(err)
+	}
+	giveBack(ctx)
+	if left("ann") != 7 || left("all") != 6 {
+		t.Errorf("%d and %d left, want 7 and 6: a settled request is not given back", left("ann"), left("all"))
+	}
+
+	_, giveBack = reserve(false)
+	giveBack(ctx)
+	if left("ann") != 6 || left("all") != 2 {
+		t.Errorf("%d and %d left, want 6 and 2: what was not counted is not given back", left("ann"), left("all"))
+	}
+
+	inner, _ := limit.Reserve(ctx, l, ratelimit.Caller{Subject: "ann"}, nil, nil, false)
+	r = limit.FromContext(inner)
+	if err := r.Settle(ctx, 3); err != nil || r.Decision().Outcome != 0 || r.Caller().Subject != "ann" {
+		t.Errorf("without a decision: %v, %v, %v", r.Decision(), r.Caller(), err)
 	}
 }
