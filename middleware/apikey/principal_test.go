@@ -2,11 +2,15 @@ package apikey_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -31,14 +35,17 @@ func (s anyStore[P]) Lookup(context.Context, apikey.Digest) (apikey.Record[P], e
 // principalOf returns what a Verifier makes of a principal of the store.
 func principalOf[P any](t *testing.T, stored P) P {
 	t.Helper()
-	format := newFormat(t, "pet_live_")
-	v, err := apikey.NewVerifier(format, anyStore[P]{apikey.Record[P]{Principal: stored}}, apikey.Options{})
+	format, store := newFormat(t, "pet_live_"), &anyStore[P]{apikey.Record[P]{Principal: stored}}
+	v, err := apikey.NewVerifier(format, store, apikey.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := v.Verify(t.Context(), format.Generate().Reveal())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stored, store.record.Principal); diff != "" {
+		t.Errorf("the store's record was changed (-want +got):\n%s", diff)
 	}
 	return p
 }
@@ -85,40 +92,6 @@ func refused[P any](t *testing.T, principal P) {
 	}
 }
 
-// What the Verifier sets is not written into the store's value, and handlers get the
-// service's type.
-func TestOwnPrincipalBehindBearer(t *testing.T) {
-	format := newFormat(t, "pet_live_")
-	store := &anyStore[account]{apikey.Record[account]{Principal: account{Scopes: []string{"write"}}}}
-	v, err := apikey.NewVerifier(format, store, apikey.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	auth, err := bearer.New("pets", v.Verify, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	called := false
-	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		called = true
-		if p, ok := apikey.FromContext(r.Context()); !ok || p.Prefix != "pet_live_" {
-			t.Errorf("embedded principal %+v, %v; want the one of the account", p, ok)
-		}
-		if p, ok := bearer.FromContext[account](r.Context()); !ok || !slices.Contains(p.Scopes, "write") {
-			t.Errorf("principal %+v, %v; want the account with its scopes", p, ok)
-		}
-	}))
-	r := httptest.NewRequest("GET", "/v1/pets", nil)
-	r.Header.Set("Authorization", "Bearer "+format.Generate().Reveal())
-	h.ServeHTTP(httptest.NewRecorder(), r)
-	if !called {
-		t.Error("the handler was not called")
-	}
-	if p := store.record.Principal; p.Prefix != "" || p.Subject != "" {
-		t.Errorf("the store's record was changed: %+v", p)
-	}
-}
-
 func TestFromContext(t *testing.T) {
 	for name, tt := range map[string]struct {
 		identify func(http.Handler) http.Handler
@@ -147,4 +120,69 @@ func identify[P any](t *testing.T, principal P) func(http.Handler) http.Handler 
 		t.Fatal(err)
 	}
 	return auth.Identify
+}
+
+// now is an instant in the past.
+var now = time.Date(2020, 2, 20, 12, 0, 0, 0, time.UTC)
+
+func TestRecordValid(t *testing.T) {
+	tests := []struct {
+		name   string
+		record record
+		want   error
+	}{
+		{"for ever", record{}, nil},
+		{"before its expiry", record{Expires: now.Add(1)}, nil},
+		{"at its expiry", record{Expires: now}, apikey.ErrExpired},
+		{"after its expiry", record{Expires: now.Add(-1)}, apikey.ErrExpired},
+		{"before its revocation", record{Revoked: now.Add(1)}, nil},
+		{"at its revocation", record{Revoked: now}, apikey.ErrRevoked},
+		{"revoked and expired", record{Revoked: now, Expires: now}, apikey.ErrRevoked},
+		{"expired, revoked later", record{Revoked: now.Add(1), Expires: now}, apikey.ErrExpired},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.record.Valid(now); got != tt.want {
+				t.Errorf("Valid = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestReasonsWrapErrInvalid(t *testing.T) {
+	for _, err := range []error{apikey.ErrMalformed, apikey.ErrUnknown, apikey.ErrExpired, apikey.ErrRevoked} {
+		if !errors.Is(err, bearer.ErrInvalid) {
+			t.Errorf("%q does not wrap bearer.ErrInvalid", err)
+		}
+	}
+}
+
+func TestExpireAfter(t *testing.T) {
+	const day = 24 * time.Hour
+	tests := []struct {
+		name          string
+		expires, want time.Time
+		overlap       time.Duration
+	}{
+		{"a key without an end", time.Time{}, now.Add(day), day},
+		{"a key that lives longer", now.Add(30 * day), now.Add(day), day},
+		{"a key that ends sooner", now.Add(time.Hour), now.Add(time.Hour), day},
+		{"a key that ends at the same instant", now.Add(day), now.Add(day), day},
+		{"a key that has ended", now.Add(-time.Hour), now.Add(-time.Hour), day},
+		{"no overlap", time.Time{}, now, 0},
+		{"negative overlap", time.Time{}, now, -day},
+		{"negative overlap of a key that ends", now.Add(day), now, -day},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			old := record{Principal: ann, Expires: tt.expires, Revoked: now.Add(day)}
+			got := old.ExpireAfter(now, tt.overlap)
+			if !got.Expires.Equal(tt.want) {
+				t.Errorf("expires %v, want %v", got.Expires, tt.want)
+			}
+			if got.Expires = old.Expires; got != old {
+				t.Errorf("more than the expiry has changed: %v, want %v", got, old)
+			}
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -132,7 +133,9 @@ func TestProtect(t *testing.T) {
 				}
 				io.WriteString(w, u.name)
 			}))
-			w := serve(h, request(tt.lines...))
+			r := request(tt.lines...)
+			r.Body = io.NopCloser(untouched{t})
+			w := serve(h, r)
 			got := response{w.Code, w.Header()["Www-Authenticate"], w.Header()["Retry-After"], strings.TrimSpace(w.Body.String())}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
@@ -154,17 +157,7 @@ func TestChallengeIsNotSpoiled(t *testing.T) {
 	}
 }
 
-// A refused request leaves its body alone, so that net/http need not send
-// 100 Continue.
-func TestBodyIsNotTouched(t *testing.T) {
-	h := newAuth(t, bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}}).Protect(http.NotFoundHandler())
-	for _, lines := range [][]string{nil, {"Bearer unknown"}, {"Bearer down"}} {
-		r := httptest.NewRequest("POST", "/v1/pets", untouched{t})
-		r.Header["Authorization"] = lines
-		serve(h, r)
-	}
-}
-
+// A body that must not be read, so that net/http need not send 100 Continue.
 type untouched struct{ t *testing.T }
 
 func (u untouched) Read([]byte) (int, error) {
@@ -198,4 +191,194 @@ func TestOutcomeString(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
+}
+
+func TestLongTokens(t *testing.T) {
+	calls := 0
+	auth, err := bearer.New("pets", func(context.Context, string) (user, error) { calls++; return user{}, nil }, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for length, want := range map[int]bearer.Outcome{10_000: bearer.Authenticated, 16 << 10: bearer.Authenticated, 16<<10 + 1: bearer.Invalid} {
+		calls = 0
+		got := outcome(auth, request("Bearer "+strings.Repeat("a", length)))
+		if got != want || (calls == 1) != (want == bearer.Authenticated) {
+			t.Errorf("token of %d: %v and %d calls of verify, want %v", length, got, calls, want)
+		}
+	}
+}
+
+// A cause is logged where the service is at fault, and the token never.
+func TestLog(t *testing.T) {
+	var log strings.Builder
+	h := newAuth(t, bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}).Protect(http.NotFoundHandler())
+	serve(h, request())
+	serve(h, request("Bearer unknown"))
+	if log.Len() > 0 {
+		t.Errorf("a 401 is logged as a failure: %s", log.String())
+	}
+	w := serve(h, request("Bearer down"))
+	if !strings.Contains(log.String(), "connection refused") || strings.Contains(w.Body.String(), "refused") {
+		t.Errorf("the log must have the cause of a 503, and the body must not: %q, %q", log.String(), w.Body)
+	}
+	// A token too long to verify may be a good one.
+	log.Reset()
+	serve(h, request("Bearer "+strings.Repeat("x", 20_000)))
+	if got := log.String(); !strings.Contains(got, "token has more than 16384 bytes: 20000") || strings.Contains(got, "xxx") {
+		t.Errorf("log %q, want the length and no token", got)
+	}
+}
+
+// Observe is given each request without a principal, once, with the reason.
+func TestObserve(t *testing.T) {
+	type seen struct {
+		Outcome bearer.Outcome
+		Reason  string
+	}
+	var got []seen
+	auth := newAuth(t, bearer.Options{
+		Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
+		Observe: func(_ *http.Request, o bearer.Outcome, reason error) {
+			s := seen{Outcome: o}
+			if reason != nil {
+				s.Reason = reason.Error()
+			}
+			got = append(got, s)
+		},
+	})
+	h := auth.Identify(auth.Require(auth.Require(http.NotFoundHandler())))
+	for _, lines := range [][]string{
+		{"Bearer " + goodToken}, nil, {"Bearer a b"}, {"Bearer unknown"}, {"Bearer down"}, {"Bearer x", "Bearer x"},
+		{"Bearer " + strings.Repeat("x", 20_000)},
+	} {
+		serve(h, request(lines...))
+	}
+	want := []seen{
+		{bearer.Missing, ""},
+		{bearer.Invalid, "bearer: Authorization is not Bearer followed by spaces and one b64token"},
+		{bearer.Invalid, "token is unknown: bearer: token not valid"},
+		{bearer.Unavailable, "connection refused"},
+		{bearer.Repeated, "bearer: more than one Authorization line"},
+		{bearer.Invalid, "bearer: token has more than 16384 bytes: 20000"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		realm  string
+		verify func(context.Context, string) (user, error)
+		opts   bearer.Options
+		want   string
+	}{
+		{"no realm", "", verify, bearer.Options{}, "realm"},
+		{"quotation mark in the realm", `pe"ts`, verify, bearer.Options{}, "realm"},
+		{"non-ASCII in the realm", "Tiergeschäft", verify, bearer.Options{}, "realm"},
+		{"no verify function", "pets", nil, bearer.Options{}, "verify"},
+		{"token name", "pets", verify, bearer.Options{TokenName: `"`}, "Options.TokenName"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := bearer.New(tt.realm, tt.verify, tt.opts)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one that names %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// A call gets the answer of a request, and its observer sees what it sees of a request.
+func TestCall(t *testing.T) {
+	var log strings.Builder
+	var observed []string
+	auth := newAuth(t, bearer.Options{
+		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
+		Observe: func(r *http.Request, o bearer.Outcome, _ error) {
+			observed = append(observed, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization")+" "+o.String())
+		},
+	})
+	for name, c := range map[string]struct {
+		lines    []string
+		status   int
+		field    string
+		observed string
+		logged   bool
+	}{
+		"valid":       {[]string{"Bearer " + goodToken}, 0, "", "", false},
+		"missing":     {nil, 401, "Www-Authenticate", "POST /pets.Pets/Get  missing", false},
+		"invalid":     {[]string{"Bearer unknown"}, 401, "Www-Authenticate", "POST /pets.Pets/Get Bearer unknown invalid", false},
+		"repeated":    {[]string{"Bearer a", "Bearer b"}, 400, "Www-Authenticate", "POST /pets.Pets/Get Bearer a repeated", false},
+		"unavailable": {[]string{"Bearer down"}, 503, "Retry-After", "POST /pets.Pets/Get Bearer down unavailable", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log.Reset()
+			observed = nil
+			ctx := auth.IdentifyCall(t.Context(), "/pets.Pets/Get", c.lines)
+			fields, err := auth.RequireCall(ctx, "/pets.Pets/Get")
+			switch {
+			case c.status == 0 && err != nil:
+				t.Errorf("a valid token is refused: %v", err)
+			case c.status == 0:
+				if u, ok := bearer.FromContext[user](ctx); !ok || u.name != "ann" {
+					t.Errorf("principal %v, %v", u, ok)
+				}
+			case err == nil || err.Status != c.status || len(fields) != 1 || fields.Get(c.field) == "":
+				t.Errorf("refused with %v and the fields %v, want %d and %s", err, fields, c.status, c.field)
+			}
+			if got := strings.Join(observed, ", "); got != c.observed {
+				t.Errorf("observed %q, want %q", got, c.observed)
+			}
+			if logged := strings.Contains(log.String(), "route=/pets.Pets/Get"); logged != c.logged {
+				t.Errorf("the log has %q", log.String())
+			}
+		})
+	}
+	if fields, err := auth.RequireCall(context.Background(), "/pets.Pets/Get"); err == nil || err.Status != 500 || len(fields) > 0 {
+		t.Errorf("without IdentifyCall: %v with the fields %v, want a 500 without any", err, fields)
+	}
+}
+
+// The grammar of RFC 6750 section 2.1 and RFC 9110 section 11.4, as a regular
+// expression.
+var grammar = regexp.MustCompile(`^[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*)$`)
+
+// A token is found in one line if and only if the line matches the grammar, and
+// is then handed on unchanged.
+func FuzzAuthorization(f *testing.F) {
+	for _, seed := range []string{
+		"", "Bearer", "Bearer ", "Bearer ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/==", "Bearer a=b", "Bearer \ta", "Bearer: a", "Bearer a%20", "bearer   abc==", "Bearer\tabc", "Bearer a b", "Bearer a, Bearer b",
+		`Bearer "a"`, "Bearer token=a", "Basic YTpi", "Bearer é", "Bearer =", "Bearerabc", " Bearer abc ", "Bearer abc\x00",
+	} {
+		f.Add(seed)
+	}
+	var found string
+	auth, err := bearer.New("pets", func(_ context.Context, token string) (user, error) {
+		found = token
+		return user{}, nil
+	}, bearer.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	h := auth.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+
+	f.Fuzz(func(t *testing.T, value string) {
+		want := ""
+		if m := grammar.FindStringSubmatch(strings.Trim(value, " \t")); m != nil && len(m[1]) <= 16<<10 {
+			want = m[1]
+		}
+		found = ""
+		w := serve(h, request(value))
+		if found != want {
+			t.Errorf("token of %q is %q, want %q", value, found, want)
+		}
+		if status := map[bool]int{true: 200, false: 401}[want != ""]; w.Code != status {
+			t.Errorf("%q is answered %d, want %d", value, w.Code, status)
+		}
+		if w.Code == 401 && !strings.HasPrefix(w.Header().Get("WWW-Authenticate"), `Bearer realm="pets"`) {
+			t.Errorf("%q is refused with the challenge %q", value, w.Header().Get("WWW-Authenticate"))
+		}
+	})
 }

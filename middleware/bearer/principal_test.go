@@ -6,48 +6,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
-
-// What stands between Identify and Require sees every request with its outcome.
-func TestBetweenIdentifyAndRequire(t *testing.T) {
-	auth := newAuth(t, bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}})
-	type seen struct {
-		Outcome   bearer.Outcome
-		Name      string
-		Principal bool
-	}
-	var got seen
-	between := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			u, ok := bearer.FromContext[user](r.Context())
-			got = seen{bearer.OutcomeFrom(r.Context()), u.name, ok}
-			next.ServeHTTP(w, r)
-		})
-	}
-	h := auth.Identify(between(auth.Require(http.NotFoundHandler())))
-	for _, tt := range []struct {
-		lines  []string
-		want   seen
-		status int
-	}{
-		{[]string{"Bearer " + goodToken}, seen{bearer.Authenticated, "ann", true}, 404},
-		{nil, seen{bearer.Missing, "", false}, 401},
-		{[]string{"Bearer unknown"}, seen{bearer.Invalid, "", false}, 401},
-		{[]string{"Bearer down"}, seen{bearer.Unavailable, "", false}, 503},
-	} {
-		w := serve(h, request(tt.lines...))
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("Authorization %q, seen in between (-want +got):\n%s", tt.lines, diff)
-		}
-		if w.Code != tt.status {
-			t.Errorf("Authorization %q: answered %d, want %d", tt.lines, w.Code, tt.status)
-		}
-	}
-}
 
 func TestRequireFailsClosed(t *testing.T) {
 	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
