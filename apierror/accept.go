@@ -2,6 +2,7 @@ package apierror
 
 import (
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,6 +83,10 @@ func cutMember(s string) (member, rest string) {
 // the charset, and JSON is always UTF-8 (RFC 8259 section 8.1).
 func parseRange(member string) (mediaRange string, quality float64, ok bool) {
 	mediaRange, parameters, err := mime.ParseMediaType(member)
+	if err != nil && strings.Contains(member, ";") { // package mime refuses empty parameters
+		parts := slices.DeleteFunc(strings.Split(member, ";"), func(p string) bool { return strings.TrimSpace(p) == "" })
+		mediaRange, parameters, err = mime.ParseMediaType(strings.Join(parts, ";"))
+	}
 	if err != nil {
 		return "", 0, false
 	}

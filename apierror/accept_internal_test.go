@@ -37,6 +37,7 @@ func TestPrefersProblem(t *testing.T) {
 		{"case", []string{"Application/JSON;Q=0.5, APPLICATION/Problem+Json"}, true},
 		{"white space around", []string{"\tapplication/json ; q=0.5 ,  application/problem+json\t; q=0.6 "}, true},
 		{"weight before a parameter", []string{"application/problem+json;q=0;charset=utf-8, */*;q=0.1"}, false},
+		{"empty parameters (RFC 9110 section 5.6.6)", []string{"application/problem+json;; q=0.6; ;, application/json;q=0.5"}, true},
 		{"quoted weight", []string{`application/json;q="0.5", application/problem+json`}, true},
 
 		{"charset is no other type", []string{`application/problem+json; charset="UTF-8"`}, true},
@@ -121,5 +122,35 @@ func BenchmarkAccept(b *testing.B) {
 				prefersProblem([]string{line})
 			}
 		})
+	}
+}
+
+func TestKeptFieldsAreNotStale(t *testing.T) {
+	for _, name := range kept {
+		if isStale(name) {
+			t.Errorf("%s is skipped by onlyKept, but must be removed", name)
+		}
+	}
+}
+
+func TestOnlyKept(t *testing.T) {
+	for _, test := range []struct {
+		names []string
+		want  bool
+	}{
+		{nil, true},
+		{[]string{"Retry-After", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}, true},
+		{kept[:], true},
+		{[]string{"Etag"}, false},
+		{[]string{"Retry-After", "Expires"}, false},
+		{append([]string{"Age"}, kept[:]...), false},
+	} {
+		h := map[string][]string{}
+		for _, name := range test.names {
+			h[name] = []string{"x"}
+		}
+		if got := onlyKept(h); got != test.want {
+			t.Errorf("onlyKept with %v returned %v, want %v", test.names, got, test.want)
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -230,5 +232,59 @@ func TestHeaderValuesAreIndependent(t *testing.T) {
 	}
 	if got := rec.Header().Get("X-Content-Type-Options"); got != "nosniff" {
 		t.Errorf("adding to one field changed another: X-Content-Type-Options is %q", got)
+	}
+}
+
+func TestErrorCopies(t *testing.T) {
+	cause := errors.New("no rows")
+	derived := invalidBody.Wrap(cause).WithDetails(apierror.Detail{Pointer: "/status", Detail: "is not one of available, pending, sold"})
+
+	if !errors.Is(derived, cause) {
+		t.Error("the cause is not in the error's tree")
+	}
+	if !errors.Is(fmt.Errorf("create: %w", derived), invalidBody) {
+		t.Error("a copy is not found by the error it was derived from")
+	}
+	if errors.Is(derived, petNotFound) || errors.Is(apierror.New(409, apierror.CodeInvalidBody, ""), invalidBody) {
+		t.Error("errors of different status or code are taken for one another")
+	}
+	if errors.Unwrap(invalidBody) != nil || len(invalidBody.Details) != 2 || len(derived.Details) != 3 {
+		t.Error("deriving an error changed the original")
+	}
+
+	base := invalidBody.WithDetails()
+	base.Details = slices.Grow(base.Details, 4)
+	first, second := base.WithDetails(apierror.Detail{Detail: "first"}), base.WithDetails(apierror.Detail{Detail: "second"})
+	if first.Details[2].Detail != "first" || second.Details[2].Detail != "second" {
+		t.Error("two errors derived from one share their details")
+	}
+}
+
+func TestHandleAfterTheResponseHasBegun(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("http2=%t", http2), func(t *testing.T) {
+			var logs logbook
+			rs := &apierror.Responder{Logger: logs.logger()}
+			srv := serve(t, rs.Recover(rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+				_, _ = io.WriteString(w, `[{"id":1}`)
+				w.(http.Flusher).Flush()
+				return petNotFound
+			})), http2)
+
+			res := do(t, srv, http.MethodGet, "/")
+			if res.err == nil {
+				t.Errorf("a truncated body looks whole to the client: %q", res.body)
+			}
+			if res.body != `[{"id":1}` {
+				t.Errorf("body %q, want only what the handler wrote", res.body)
+			}
+			want := []map[string]any{{
+				"level": "ERROR", "msg": "request failed after its response had begun; response aborted",
+				"method": "GET", "route": "", "error": petNotFound.Error(),
+			}}
+			if diff := cmp.Diff(want, logs.lines(t)); diff != "" {
+				t.Errorf("log (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

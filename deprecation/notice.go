@@ -101,10 +101,17 @@ func parseDeprecation(value string) (time.Time, error) {
 }
 
 // parseSunset reads an HTTP-date. The name of the day need not match: that in the example of
-// RFC 8594 does not.
+// RFC 8594 does not. Of the three forms, only the obsolete one of RFC 850 has hyphens, and a
+// year of two digits: the last such year that is less than 50 years ahead (RFC 9110 section
+// 5.6.7).
 func parseSunset(value string) (time.Time, error) {
-	t, err := http.ParseTime(strings.Trim(value, " \t"))
-	if err != nil {
+	date := strings.Trim(value, " \t")
+	t, err := http.ParseTime(date)
+	obsolete := strings.Contains(date, "-")
+	if later := t.AddDate(100, 0, 0); obsolete && later.Before(time.Now().AddDate(50, 0, 0)) {
+		t = later
+	}
+	if err != nil || obsolete && !strings.HasSuffix(date, " GMT") {
 		return time.Time{}, fmt.Errorf("deprecation: Sunset must be an HTTP-date in GMT, got %.40q", value)
 	}
 	return t.UTC(), nil

@@ -76,6 +76,7 @@ func TestDates(t *testing.T) {
 		{" @1764892800 ", " Thu, 05 Dec 2030 00:00:00 GMT\t", deprecation.Notice{Since: since, Sunset: sunset}},
 		{`@1764892800;a;b="x"`, "Thursday, 05-Dec-30 00:00:00 GMT", deprecation.Notice{Since: since, Sunset: sunset}},
 		{"@-999999999999999", "Thu Dec  5 00:00:00 2030", deprecation.Notice{Since: time.Unix(-999999999999999, 0).UTC(), Sunset: sunset}},
+		{"@0", "Friday, 05-Dec-70 00:00:00 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: time.Date(2070, time.December, 5, 0, 0, 0, 0, time.UTC)}},
 		{"@0", "Sat, 05 Dec 2030 00:00:00 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: sunset}}, // was a Thursday
 	} {
 		got, _, err := deprecation.FromHeader(http.Header{"Deprecation": {tt.deprecation}, "Sunset": {tt.sunset}})
@@ -88,7 +89,7 @@ func TestDates(t *testing.T) {
 			t.Errorf("Deprecation %q is %v, want an error", value, got.Since)
 		}
 	}
-	for _, value := range []string{"@1922659200", "2030-12-05T00:00:00Z", "Thu, 05 Dec 2030 00:00:00 UTC", "Thu, 05 Dec 2030 00:00:00 +0000", "Thu, 29 Feb 2030 00:00:00 GMT"} {
+	for _, value := range []string{"@1922659200", "2030-12-05T00:00:00Z", "Thu, 05 Dec 2030 00:00:00 UTC", "Thu, 05 Dec 2030 00:00:00 +0000", "Thu, 29 Feb 2030 00:00:00 GMT", "Thursday, 05-Dec-30 00:00:00 PST"} {
 		if got, ok, err := deprecation.FromHeader(http.Header{"Sunset": {value}}); err == nil || !ok {
 			t.Errorf("Sunset %q is %v, want an error", value, got.Sunset)
 		}

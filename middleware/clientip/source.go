@@ -149,24 +149,7 @@ func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 	if !ok || s.header == "" || !s.trusts(peer) {
 		return peer, nil
 	}
-	return s.forwarded(peer, r.Header[s.header])
-}
-
-// AddrFrom is [Source.Addr] for services outside net/http. peer is the address of the
-// connection. lines returns the lines of the header field with a name such as
-// X-Forwarded-For; it is called only if peer is trusted. The adapters for
-// gRPC, Connect and Fiber make a request of each call, for which [Source.Addr] does.
-func (s *Source) AddrFrom(peer netip.Addr, lines func(name string) []string) netip.Addr {
-	peer = peer.Unmap().WithZone("")
-	if s.header == "" || !s.trusts(peer) {
-		return peer
-	}
-	addr, _ := s.forwarded(peer, lines(s.header))
-	return addr
-}
-
-// forwarded returns the address in lines of the header, which a trusted peer has sent.
-func (s *Source) forwarded(peer netip.Addr, lines []string) (netip.Addr, error) {
+	lines := r.Header[s.header]
 	switch {
 	case len(lines) == 0:
 		return peer, ErrAbsent

@@ -1,6 +1,7 @@
 package clientip_test
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -30,17 +31,21 @@ func prefixes(t testing.TB, texts ...string) []netip.Prefix {
 	return ps
 }
 
-// clientOf returns the client of a request, which Addr and AddrFrom find alike.
-func clientOf(t testing.TB, source *clientip.Source, r *http.Request) string {
+// A row is a request, and the address of its client.
+type row struct {
+	name, remote string
+	lines        []string
+	want         string
+}
+
+// check finds the clients of requests with lines of a field.
+func check(t *testing.T, source *clientip.Source, field string, rows []row) {
 	t.Helper()
-	got := text(source.Addr(r))
-	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		from := text(source.AddrFrom(peer.Addr(), func(name string) []string { return r.Header[name] }))
-		if from != got {
-			t.Errorf("peer %s with %v: Addr finds %q and AddrFrom %q", r.RemoteAddr, r.Header, got, from)
+	for _, r := range rows {
+		if got := text(source.Addr(request(r.remote, field, r.lines...))); got != r.want {
+			t.Errorf("%s: client of %q with %s %q is %q, want %q", r.name, r.remote, field, r.lines, got, r.want)
 		}
 	}
-	return got
 }
 
 // text writes an address for comparison; that of no address is "".
@@ -52,27 +57,18 @@ func text(addr netip.Addr) string {
 }
 
 func TestFromRemoteAddr(t *testing.T) {
-	tests := []struct {
-		name, remote, want string
-	}{
-		{"IPv4", "192.0.2.1:4711", "192.0.2.1"},
-		{"IPv4 mapped into IPv6", "[::ffff:192.0.2.1]:4711", "192.0.2.1"},
-		{"zone", "[fe80::1%eth0]:4711", "fe80::1"},
-		{"no port", "192.0.2.1", "192.0.2.1"},
-		{"no port, IPv6", "2001:db8::1", "2001:db8::1"},
-		{"Unix socket without a name", "@", ""},
-		{"Unix socket with a path", "/run/proxy.sock", ""},
-		{"empty", "", ""},
-		{"name", "localhost:80", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := request(tt.remote, "X-Forwarded-For", "203.0.113.9")
-			for name, source := range map[string]*clientip.Source{"constructor": clientip.FromRemoteAddr(), "zero value": {}} {
-				if got := clientOf(t, source, r); got != tt.want {
-					t.Errorf("%s: client of a connection from %q is %q, want %q", name, tt.remote, got, tt.want)
-				}
-			}
+	for _, source := range []*clientip.Source{clientip.FromRemoteAddr(), {}} {
+		line := []string{"203.0.113.9"}
+		check(t, source, "X-Forwarded-For", []row{
+			{"IPv4", "192.0.2.1:4711", line, "192.0.2.1"},
+			{"IPv4 mapped into IPv6", "[::ffff:192.0.2.1]:4711", line, "192.0.2.1"},
+			{"zone", "[fe80::1%eth0]:4711", line, "fe80::1"},
+			{"no port", "192.0.2.1", line, "192.0.2.1"},
+			{"no port, IPv6", "2001:db8::1", line, "2001:db8::1"},
+			{"Unix socket without a name", "@", line, ""},
+			{"Unix socket with a path", "/run/proxy.sock", line, ""},
+			{"empty", "", line, ""},
+			{"name", "localhost:80", line, ""},
 		})
 	}
 }
@@ -83,11 +79,7 @@ func TestFromXForwardedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	const proxy = "10.0.0.1:4711"
-	tests := []struct {
-		name, remote string
-		lines        []string
-		want         string
-	}{
+	check(t, source, "X-Forwarded-For", []row{
 		{"untrusted peer is believed nothing", "198.51.100.1:4711", []string{"203.0.113.9"}, "198.51.100.1"},
 		{"Unix socket is believed nothing", "@", []string{"203.0.113.9"}, ""},
 		{"left-most is not believed", proxy, []string{"8.8.8.8, 203.0.113.9"}, "203.0.113.9"},
@@ -108,15 +100,7 @@ func TestFromXForwardedFor(t *testing.T) {
 		{"zoned trusted hop cannot pass as a client", proxy, []string{"203.0.113.9, 2001:db8:ffff::2%x"}, "203.0.113.9"},
 		{"mapped trusted peer", "[::ffff:10.0.0.1]:4711", []string{"203.0.113.9"}, "203.0.113.9"},
 		{"IPv6 trusted peer", "[2001:db8:ffff::1]:4711", []string{"203.0.113.9"}, "203.0.113.9"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := clientOf(t, source, request(tt.remote, "X-Forwarded-For", tt.lines...))
-			if got != tt.want {
-				t.Errorf("client of %q with X-Forwarded-For %q is %q, want %q", tt.remote, tt.lines, got, tt.want)
-			}
-		})
-	}
+	})
 }
 
 func TestMalformedEntry(t *testing.T) {
@@ -142,11 +126,7 @@ func TestFromHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := []struct {
-		name, remote string
-		lines        []string
-		want         string
-	}{
+	check(t, source, "X-Real-IP", []row{
 		{"one address", "10.0.0.1:1", []string{"203.0.113.9"}, "203.0.113.9"},
 		{"one trusted address", "10.0.0.1:1", []string{"10.0.0.1"}, "10.0.0.1"},
 		{"white space, brackets, port", "10.0.0.1:1", []string{" [2001:db8::9]:1 "}, "2001:db8::9"},
@@ -155,15 +135,7 @@ func TestFromHeader(t *testing.T) {
 		{"two lines", "10.0.0.1:1", []string{"203.0.113.9", "203.0.113.9"}, "10.0.0.1"},
 		{"list", "10.0.0.1:1", []string{"203.0.113.9, 203.0.113.8"}, "10.0.0.1"},
 		{"malformed", "10.0.0.1:1", []string{"unknown"}, "10.0.0.1"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := clientOf(t, source, request(tt.remote, "X-Real-IP", tt.lines...))
-			if got != tt.want {
-				t.Errorf("client of %q with X-Real-IP %q is %q, want %q", tt.remote, tt.lines, got, tt.want)
-			}
-		})
-	}
+	})
 }
 
 func TestConstructorsRefuse(t *testing.T) {
@@ -220,5 +192,132 @@ func TestParsePrefixes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `"`+bad+`"`) {
 			t.Errorf("error for %q is %v, want one that names it", bad, err)
 		}
+	}
+}
+
+func TestFromForwarded(t *testing.T) {
+	source, err := clientip.FromForwarded(prefixes(t, "10.0.0.0/8", "2001:db8:ffff::/48"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const proxy = "10.0.0.1:4711"
+	check(t, source, "Forwarded", []row{
+		{"parameter in capitals", proxy, []string{"For=203.0.113.9"}, "203.0.113.9"},
+		{"other parameters", proxy, []string{`by=10.0.0.1;for=203.0.113.9;host=example.com;proto=https`}, "203.0.113.9"},
+		{"quoted", proxy, []string{`for="203.0.113.9"`}, "203.0.113.9"},
+		{"port", proxy, []string{`for="203.0.113.9:4711"`}, "203.0.113.9"},
+		{"obfuscated port", proxy, []string{`for="203.0.113.9:_p-1.a"`}, "203.0.113.9"},
+		{"IPv6 and port", proxy, []string{`for="[2001:db8::9]:4711"`}, "2001:db8::9"},
+		{"left-most is not believed", proxy, []string{"for=8.8.8.8, for=203.0.113.9"}, "203.0.113.9"},
+		{"trusted hops are skipped", proxy, []string{"for=8.8.8.8,for=203.0.113.9 ,\tfor=10.0.0.2"}, "203.0.113.9"},
+		{"lines are joined in order", proxy, []string{"for=203.0.113.9", `for="[2001:db8:ffff::2]"`}, "203.0.113.9"},
+		{"empty pairs", proxy, []string{";for=203.0.113.9;;proto=http;"}, "203.0.113.9"},
+		{"comma and semicolon in quotes", proxy, []string{`for=203.0.113.9;host="a, for=8.8.8.8;for=8.8.4.4"`}, "203.0.113.9"},
+		{"tab and other than ASCII in quotes", proxy, []string{"for=203.0.113.9;host=\"\t!\x80ä\xff\""}, "203.0.113.9"},
+		{"client's open quotation mark", proxy, []string{`for=", for=203.0.113.9`}, "203.0.113.9"},
+		{"client's open quotation mark before quotes", proxy, []string{`for=", for="[2001:db8::9]"`}, "2001:db8::9"},
+		{"client's backslash", proxy, []string{`for="\, for=203.0.113.9`}, "203.0.113.9"},
+
+		{"unknown", proxy, []string{"for=8.8.8.8, for=unknown"}, "10.0.0.1"},
+		{"hidden behind a trusted hop", proxy, []string{"for=_hidden, for=10.0.0.2"}, "10.0.0.2"},
+		{"empty element", proxy, []string{"for=203.0.113.9,"}, "10.0.0.1"},
+	})
+}
+
+func TestUnreadableElement(t *testing.T) {
+	source, err := clientip.FromForwarded(prefixes(t, "10.0.0.0/8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, element := range []string{
+		"", " ", ";", "for", "for=", "=203.0.113.9", "203.0.113.9", "for 203.0.113.9", "for =203.0.113.9", "for= 203.0.113.9",
+		"proto=https", "by=203.0.113.9", "for=203.0.113.9; proto=https", "for=203.0.113.9;proto", "for=203.0.113.9;proto=",
+		"for=203.0.113.9;for=203.0.113.9", "for=203.0.113.9;FOR=203.0.113.8", "for=_hidden;for=203.0.113.9",
+		"for=203.0.113.9:80", "for=[2001:db8::9]", "for=2001:db8::9", `for="2001:db8::9"`, `for="[2001:db8::9"`,
+		`for="[203.0.113.9]"`, `for="[fe80::9%eth0]"`, `for="203.0.113.9:"`, `for="203.0.113.9:_"`, `for="[2001:db8::9]:80:_x"`, `for="203.0.113.9:80:_x"`, `for="203.0.113.9:_a+"`,
+		`for="203.0.113.9:123456"`, `for="203.0.113.9`, `for=203.0.113.9"`, `for=""`, `for="203.0.113.9"x`, `"for"=203.0.113.9`,
+		`for="203.0.113.9";host="a\"b"`, `for="203.0.113.9";host="a\b"`, `for="203.0.113.9";host="a\\b"`, `for="203.0.113.9";host="\""";x="`, "for=\"203.0.113.9\";host=\"a\x00b\"",
+		"for=203.0.113.9;host=\"a\x7fb\"", "for=203.0.113.9 x", "for='203.0.113.9'",
+	} {
+		r := request("10.0.0.1:1", "Forwarded", element)
+		addr, err := source.Resolve(r)
+		if addr != netip.MustParseAddr("10.0.0.1") || err == nil || errors.Is(err, clientip.ErrAbsent) {
+			t.Errorf("Forwarded %q: client %v and error %v, want the proxy and an error that quotes the element", element, addr, err)
+		}
+	}
+}
+
+// Resolve says which header and entry of a proxy is not an address.
+func TestResolve(t *testing.T) {
+	trusted := prefixes(t, "10.0.0.0/8")
+	list, err1 := clientip.FromXForwardedFor(trusted)
+	single, err2 := clientip.FromHeader("X-Real-IP", trusted)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	absent := clientip.ErrAbsent.Error()
+	for _, tt := range []struct {
+		source        *clientip.Source
+		remote, field string
+		lines         []string
+		addr, err     string
+	}{
+		{list, "10.0.0.1:1", "X-Forwarded-For", []string{"203.0.113.9"}, "203.0.113.9", ""},
+		{list, "192.0.2.1:1", "X-Forwarded-For", []string{"junk"}, "192.0.2.1", ""},
+		{list, "10.0.0.1:1", "X-Forwarded-For", nil, "10.0.0.1", absent},
+		{list, "10.0.0.1:1", "X-Forwarded-For", []string{"203.0.113.9, un\nknown, 10.0.0.2"}, "10.0.0.2",
+			`clientip: entry is not an address: X-Forwarded-For: "un\nknown"`},
+		{list, "10.0.0.1:1", "X-Forwarded-For", []string{strings.Repeat("x", 100)}, "10.0.0.1",
+			`clientip: entry is not an address: X-Forwarded-For: "` + strings.Repeat("x", 64) + `"`},
+		{list, "@", "X-Forwarded-For", []string{"203.0.113.9"}, "", ""},
+		{single, "10.0.0.1:1", "X-Real-IP", nil, "10.0.0.1", absent},
+		{single, "10.0.0.1:1", "X-Real-IP", []string{"unknown"}, "10.0.0.1", `clientip: entry is not an address: X-Real-Ip: "unknown"`},
+		{single, "10.0.0.1:1", "X-Real-IP", []string{"1.1.1.1", "1.1.1.2"}, "10.0.0.1", `clientip: entry is not an address: X-Real-Ip: "1.1.1.1, 1.1.1.2"`},
+		{clientip.FromRemoteAddr(), "10.0.0.1:1", "X-Forwarded-For", nil, "10.0.0.1", ""},
+	} {
+		addr, err := tt.source.Resolve(request(tt.remote, tt.field, tt.lines...))
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if text(addr) != tt.addr || said != tt.err {
+			t.Errorf("%s sends %s %q: client %v and error %q, want %s and %q", tt.remote, tt.field, tt.lines, addr, said, tt.addr, tt.err)
+		}
+	}
+}
+
+func TestNetworkAndSubject(t *testing.T) {
+	tests := []struct {
+		name string
+		addr netip.Addr
+		want string
+	}{
+		{"IPv4", netip.MustParseAddr("192.0.2.1"), "192.0.2.1/32"},
+		{"IPv6", netip.MustParseAddr("2001:db8:0:1:2:3:4:5"), "2001:db8:0:1::/64"},
+		{"mapped", netip.MustParseAddr("::ffff:192.0.2.1"), "192.0.2.1/32"},
+		{"NAT64", netip.MustParseAddr("64:ff9b::192.0.2.1"), "192.0.2.1/32"},
+		{"another client behind the same NAT64", netip.MustParseAddr("64:ff9b::192.0.2.2"), "192.0.2.2/32"},
+		{"NAT64 with a zone", netip.MustParseAddr("64:ff9b::192.0.2.1%eth0"), "192.0.2.1/32"},
+		{"beside the NAT64 prefix", netip.MustParseAddr("64:ff9b::1:192.0.2.1"), "64:ff9b::/64"},
+		{"local NAT64, /96", netip.MustParseAddr("64:ff9b:1::192.0.2.1"), "64:ff9b:1::c000:201/128"},
+		{"local NAT64, /48", netip.MustParseAddr("64:ff9b:1:c000:2:100::"), "64:ff9b:1:c000:2:100::/128"},
+		{"beside the local NAT64 prefix", netip.MustParseAddr("64:ff9b:2::1"), "64:ff9b:2::/64"},
+		{"zone", netip.MustParseAddr("fe80::1%eth0"), "fe80::/64"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := clientip.Network(tt.addr).String(); got != tt.want {
+				t.Errorf("Network(%v) = %s, want %s", tt.addr, got, tt.want)
+			}
+			if got := clientip.NetworkSubject(tt.addr); got != "network:"+tt.want {
+				t.Errorf("NetworkSubject(%v) = %q, want %q", tt.addr, got, "network:"+tt.want)
+			}
+		})
+	}
+	if got := clientip.Network(netip.Addr{}); got != (netip.Prefix{}) {
+		t.Errorf("Network of no address = %v, want the zero prefix", got)
+	}
+	if got := clientip.NetworkSubject(netip.Addr{}); got != "network:unknown" {
+		t.Errorf("NetworkSubject of no address = %q, want network:unknown", got)
 	}
 }

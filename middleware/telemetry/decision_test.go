@@ -102,22 +102,15 @@ func TestStrikesAndBansAreCounted(t *testing.T) {
 
 func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
 	c := collect(t)
-	for window, name := range map[time.Duration]string{
-		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day",
-		15 * time.Minute: "900s", 7 * 24 * time.Hour: "604800s",
-		ratelimit.PerMonth(1).Window: "month", ratelimit.PerDay(1).In(time.UTC).Window: "local-day",
+	for name, quota := range map[string]ratelimit.Quota{
+		"second": ratelimit.PerSecond(1), "minute": ratelimit.PerMinute(1), "hour": ratelimit.PerHour(1), "day": ratelimit.PerDay(1),
+		"month": ratelimit.PerMonth(1), "local-day": ratelimit.PerDay(1).In(time.UTC), "smooth-minute": ratelimit.PerMinute(1).Smooth(1),
+		"900s": {Limit: 1, Window: 15 * time.Minute}, "smooth-90s": ratelimit.Quota{Limit: 1, Window: 90 * time.Second}.Smooth(1),
 	} {
-		quota := ratelimit.Quota{Limit: 1, Window: window}
-		switch name {
-		case "month":
-			quota = ratelimit.PerMonth(1)
-		case "local-day":
-			quota = ratelimit.PerDay(1).In(time.UTC)
-		}
 		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, quota)
 		observe(c, ratelimit.Caller{Plan: plan}, decided(plan, ratelimit.Limited, 0, 0), nil)
 		if got := c.series(t, "gatehouse.rate_limiting.requests")["p limited "+name]; got != 1 {
-			t.Errorf("a window of %v: %d requests with gatehouse.window %s, want 1", window, got, name)
+			t.Errorf("%v: %d requests with gatehouse.window %s, want 1", quota, got, name)
 		}
 	}
 }

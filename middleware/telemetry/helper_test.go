@@ -1,12 +1,15 @@
 package telemetry_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
+	api "go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -93,4 +96,45 @@ func nonzero(series map[string]int64) map[string]int64 {
 		}
 	}
 	return series
+}
+
+// failing is a MeterProvider whose meters cannot make the counter of panics, the last
+// instrument. It counts the callbacks that are registered.
+type failing struct {
+	noop.MeterProvider
+	callbacks int
+}
+
+type failingMeter struct {
+	noop.Meter
+	provider *failing
+}
+
+type failingRegistration struct {
+	noop.Registration
+	provider *failing
+}
+
+func (f *failing) Meter(string, ...api.MeterOption) api.Meter { return failingMeter{provider: f} }
+
+func (m failingMeter) Int64ObservableCounter(name string, o ...api.Int64ObservableCounterOption) (api.Int64ObservableCounter, error) {
+	if name == "gatehouse.panics" {
+		return nil, errors.New("no more counters")
+	}
+	return m.Meter.Int64ObservableCounter(name, o...)
+}
+
+func (m failingMeter) RegisterCallback(api.Callback, ...api.Observable) (api.Registration, error) {
+	m.provider.callbacks++
+	return failingRegistration{provider: m.provider}, nil
+}
+
+func (r failingRegistration) Unregister() error { r.provider.callbacks--; return nil }
+
+// If New fails, no callback stays registered.
+func TestNewLeavesNothingBehind(t *testing.T) {
+	provider := new(failing)
+	if _, err := telemetry.New(provider); err == nil || provider.callbacks != 0 {
+		t.Errorf("error %v, and %d callbacks are registered, want an error and none", err, provider.callbacks)
+	}
 }

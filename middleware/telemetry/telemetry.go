@@ -120,11 +120,14 @@ func New(provider metric.MeterProvider) (*Telemetry, error) {
 	return t, nil
 }
 
-// make makes instruments, and returns the errors of the MeterProvider.
+// make makes instruments, all or none, and returns the errors of the MeterProvider.
 func (t *Telemetry) make(instruments func(*maker)) error {
 	m := maker{meter: t.meter}
 	instruments(&m)
 	if m.err != nil {
+		for _, r := range m.registered {
+			_ = r.Unregister()
+		}
 		return fmt.Errorf("telemetry: %w", m.err)
 	}
 	return nil
@@ -133,8 +136,9 @@ func (t *Telemetry) make(instruments func(*maker)) error {
 // A maker makes instruments that are read when the MeterProvider collects, and remembers
 // what failed.
 type maker struct {
-	meter metric.Meter
-	err   error
+	meter      metric.Meter
+	registered []metric.Registration
+	err        error
 }
 
 func (m *maker) counter(name, unit, description string) metric.Int64ObservableCounter {
@@ -151,8 +155,12 @@ func (m *maker) gauge(name, unit, description string) metric.Int64ObservableGaug
 
 // observe registers the callback that reads the instruments.
 func (m *maker) observe(f metric.Callback, instruments ...metric.Observable) {
-	if m.err == nil {
-		_, m.err = m.meter.RegisterCallback(f, instruments...)
+	if m.err != nil {
+		return
+	}
+	r, err := m.meter.RegisterCallback(f, instruments...)
+	if m.err = err; err == nil {
+		m.registered = append(m.registered, r)
 	}
 }
 
