@@ -40,6 +40,11 @@ func logLines(t *testing.T, h http.Handler, r *http.Request, outside, inside []m
 		if line["level"] != "INFO" || line["msg"] != "request" {
 			t.Errorf("the line has level %v and message %v, want INFO and request", line["level"], line["msg"])
 		}
+		for key := range line {
+			if n := strings.Count(text, `"`+key+`":`); n != 1 {
+				t.Errorf("the line has the key %s %d times: %s", key, n, text)
+			}
+		}
 		delete(line, "time")
 		delete(line, "level")
 		delete(line, "msg")

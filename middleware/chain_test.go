@@ -1,15 +1,21 @@
 package middleware_test
 
 import (
-	"log/slog"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
 func TestChainOrder(t *testing.T) {
@@ -38,19 +44,102 @@ func TestChainOrder(t *testing.T) {
 	}
 }
 
-func TestRecover(t *testing.T) {
-	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-	h := middleware.Recover(rs)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
-	resp := serve(h, httptest.NewRequest("GET", "/", nil))
-	if got := code(t, resp); resp.StatusCode != 500 || got != "internal" {
-		t.Errorf("a panic is answered %d %q, want 500 internal", resp.StatusCode, got)
-	}
+// serve has h answer r, and returns the response.
+func serve(h http.Handler, r *http.Request) *http.Response {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
 
-	abort := middleware.Recover(rs)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-	defer func() {
-		if got := recover(); got != http.ErrAbortHandler {
-			t.Errorf("a handler that aborts: recovered %v, want http.ErrAbortHandler passed on", got)
+// code returns the code in the error envelope that is resp's body.
+func code(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var envelope struct{ Code string }
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		t.Fatalf("body %q is not the error envelope: %v", body, err)
+	}
+	return envelope.Code
+}
+
+// ok answers 200.
+var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+
+// discard is a ResponseWriter that allocates nothing once its header has been
+// used.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(int)             {}
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// A middleware that copies the request hides a form parsed further in from
+// net/http, and so removes its temporary files itself.
+func TestTemporaryFilesOfCopiedRequests(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	files := func() int {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	serve(abort, httptest.NewRequest("GET", "/", nil))
+		return len(entries)
+	}
+	parse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(0); err != nil || files() == 0 {
+			t.Errorf("no temporary file to remove: %v", err)
+		}
+		panic(http.ErrAbortHandler)
+	})
+	auth, err := bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h := range map[string]http.Handler{
+		"RequestID": middleware.RequestID(parse),
+		"BodyLimit": middleware.BodyLimit(1<<20, nil)(parse),
+		"bearer":    auth.Identify(parse),
+	} {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		file, err := form.CreateFormFile("photo", "rex.png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = file.Write(make([]byte, 1000))
+		_ = form.Close()
+		r := httptest.NewRequest(http.MethodPost, "/", &body)
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		func() {
+			defer func() { _ = recover() }()
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		if n := files(); n != 0 {
+			t.Fatalf("%s leaves %d temporary files", name, n)
+		}
+	}
+}
+
+// Trailers that a client did not announce reach the handler, which has a copy of the
+// request that net/http adds them to.
+func TestTrailersOfCopiedRequests(t *testing.T) {
+	got := make(chan string, 1)
+	srv := httptest.NewServer(middleware.Chain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		got <- r.Trailer.Get("X-Rows")
+	}), middleware.RequestID, middleware.BodyLimit(1<<20, nil)))
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npets\r\n0\r\nX-Rows: 17\r\n\r\n")
+	if rows := <-got; rows != "17" {
+		t.Errorf("the trailer X-Rows is %q, want 17", rows)
+	}
 }

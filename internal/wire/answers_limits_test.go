@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
@@ -105,4 +106,133 @@ func failing(t *testing.T, open bool) http.Handler {
 	engine := ratelimittest.NewRecorder(newEngine(t))
 	engine.Fail()
 	return counted(t, engine, owner(free), limit.Options{FailOpen: open})
+}
+
+var quotas = part{
+	title: "Kinds of quotas",
+	text:  "The three `X-RateLimit` fields always describe one quota.",
+	answers: []answer{
+		{
+			name: "several_quotas", title: "Several quotas",
+			text: "The plan is 60 requests per minute and 50 per day, and the day is used up. Of several exhausted quotas the fields describe the one that refuses the request for the longest time, and Retry-After covers all of them.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, ratelimit.MustPlan("small", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(50)), 50, limit.Options{})
+			},
+		},
+		{
+			name: "several_charges", title: "Several charges",
+			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The fields of an admitted request describe the one with less left.",
+			handler: func(t *testing.T) http.Handler {
+				engine := newEngine(t)
+				organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+				use(t, engine, "organisation:7", organisation, 1000)
+				return counted(t, engine, ratelimit.Caller{
+					Subject: "user:ann", Plan: free,
+					Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
+				}, limit.Options{})
+			},
+		},
+		{
+			name: "calendar", title: "Calendar month",
+			text: "The plan is 1,000 requests per month, from the 17th. The window ends on 17 March at 00:00 UTC. A client should not hold requests back for so long, but report the limit.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17)), 1000, limit.Options{})
+			},
+		},
+		{
+			name: "smooth", title: "Smooth quota",
+			text: "The plan is 60 requests per minute, at most 10 at once. Limit is the burst, and Reset the time at which the whole burst is available again. The next unit comes back earlier: Retry-After says when.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60).Smooth(10)), 10, limit.Options{})
+			},
+		},
+	},
+}
+
+var forms = part{
+	title: "Other fields and bodies",
+	text:  "A service selects the fields with `Options.Headers`. A client selects the form of errors with Accept. With `Options.Deny` a service writes a body of its own.",
+	answers: []answer{
+		{
+			name: "draft_allowed", title: "Fields of the draft",
+			text: "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`. The draft may still change.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, monthly, 17, limit.Options{Headers: limit.DraftRateLimit})
+			},
+		},
+		{
+			name: "draft_limited", title: "Fields of the draft, limited",
+			text: "All quotas appear. Retry-After says how long to wait, whatever the fields.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, monthly, 60, limit.Options{Headers: limit.DraftRateLimit})
+			},
+		},
+		{
+			name: "no_fields", title: "No fields",
+			text: "With `NoHeaders` only a refused request has a field: Retry-After.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, free, 60, limit.Options{Headers: limit.NoHeaders})
+			},
+		},
+		{
+			name: "problem_limited", title: "Problem details, limited",
+			text:    "A client that prefers `application/problem+json` gets the same error as problem details (RFC 9457). `violated-policies` names the exhausted quotas as RateLimit-Policy does.",
+			request: withField("Accept: application/problem+json"),
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
+		},
+		{
+			name: "problem_banned", title: "Problem details, banned",
+			text:    "A ban has a type of its own.",
+			request: withField("Accept: application/problem+json"),
+			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 10) },
+		},
+		{
+			name: "head_limited", title: "HEAD",
+			text:    "The header section of GET and no body. Without the body a client cannot tell a ban from a limit, and need not: Retry-After covers both.",
+			request: "HEAD /v1/pets HTTP/1.1\nHost: api.example.com\n\n",
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
+		},
+	},
+}
+
+var monthly = ratelimit.MustPlan("monthly", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerMonth(10_000))
+
+// withField returns plainRequest with a further field.
+func withField(field string) string {
+	return plainRequest[:len(plainRequest)-1] + field + "\n\n"
+}
+
+var inProgress = part{
+	title: "Requests in progress",
+	text:  "Package `middleware/inflight`. When another request will finish is not known; Retry-After is one second.",
+	answers: []answer{
+		{
+			name: "inflight_subject", title: "Too many concurrent requests",
+			text: "The client has as many requests in progress as it may. Wait until one of them has finished, and send fewer at once.",
+			handler: func(t *testing.T) http.Handler {
+				identify := func(*http.Request) (inflight.Caller, error) { return inflight.Caller{Subject: "owner:ann"}, nil }
+				return busy(t, must[*inflight.Limiter](t)(inflight.New(1, identify, inflight.Options{Errors: quiet})))
+			},
+		},
+		{
+			name: "inflight_process", title: "Overloaded",
+			text: "The server has as many requests in progress as it can handle, of all clients together. Retry, with growing pauses. A proxy can try another server.",
+			handler: func(t *testing.T) http.Handler {
+				return busy(t, must[*inflight.Limiter](t)(inflight.NewProcess(1, inflight.Options{Errors: quiet})))
+			},
+		},
+	},
+}
+
+// busy returns a handler behind l with one request in progress, which lasts until the end
+// of the test.
+func busy(t *testing.T, l *inflight.Limiter) http.Handler {
+	entered := make(chan struct{})
+	h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(entered)
+		<-t.Context().Done()
+	}))
+	go spend(h, 1)
+	<-entered
+	return h
 }

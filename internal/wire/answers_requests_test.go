@@ -1,13 +1,22 @@
 package wire
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httputil"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/gateway"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 var requests = part{
@@ -71,3 +80,133 @@ func routes(*testing.T) http.Handler {
 	}))
 	return middleware.Chain(quiet.Mux(mux), middleware.TargetLimit(40, quiet), middleware.BodyLimit(64<<10, quiet))
 }
+
+var authentication = part{
+	title: "Authentication",
+	text:  "Package `middleware/bearer`. The realm and the name of the token are the service's.",
+	answers: []answer{
+		{
+			name: "bearer_missing", title: "No token",
+			text:    "There is no Authorization field, or one of another scheme. Send the token.",
+			handler: func(t *testing.T) http.Handler { return protected(t, bearer.ErrInvalid) },
+		},
+		{
+			name: "bearer_limited", title: "No token, inside a rate limit",
+			text: "The order is that of `auth.Identify(limit(auth.Require(api)))`, and requests without a valid token are charged to the network. Every refusal further in has the fields, also 404, 405, 413 and 5xx.",
+			handler: func(t *testing.T) http.Handler {
+				network := ratelimit.Caller{Subject: "network:192.0.2.1/32", Plan: free, Kind: ratelimit.KindNetwork}
+				auth := authenticator(t, bearer.ErrInvalid)
+				return auth.Identify(limiter(t, newEngine(t), network, limit.Options{})(auth.Require(pets)))
+			},
+		},
+		{
+			name: "bearer_invalid", title: "Invalid token",
+			text:    "The token is malformed, unknown, expired or revoked; the response does not say which. A retry does not help: get a new token.",
+			request: withField("Authorization: Bearer secret"),
+			handler: func(t *testing.T) http.Handler { return protected(t, bearer.ErrInvalid) },
+		},
+		{
+			name: "bearer_repeated", title: "Two Authorization fields",
+			text:    "A fault of the client, or of a proxy that adds a field and does not replace it.",
+			request: withField("Authorization: Bearer secret\nAuthorization: Bearer secret"),
+			handler: func(t *testing.T) http.Handler { return protected(t, bearer.ErrInvalid) },
+		},
+		{
+			name: "bearer_unavailable", title: "Token not verified",
+			text:    "The service could not verify the token, such as during an outage of its database. There is no challenge, since the token may be valid: keep it, and retry.",
+			request: withField("Authorization: Bearer secret"),
+			handler: func(t *testing.T) http.Handler { return protected(t, errors.New("the database does not answer")) },
+		},
+	},
+}
+
+// protected returns pets behind an authenticator that fails to verify tokens with err.
+func protected(t *testing.T, err error) http.Handler { return authenticator(t, err).Protect(pets) }
+
+func authenticator(t *testing.T, err error) *bearer.Authenticator[string] {
+	verify := func(context.Context, string) (string, error) { return "", fmt.Errorf("verify: %w", err) }
+	return must[*bearer.Authenticator[string]](t)(bearer.New("pets", verify, bearer.Options{Errors: quiet}))
+}
+
+var deprecated = part{
+	title: "Deprecated operations",
+	text:  "Package `deprecation`. A Go client that uses package `ratelimit/transport` reports these fields in its log, each notice once.",
+	answers: []answer{
+		{
+			name: "deprecated", title: "Deprecated",
+			text: "The operation still works. Deprecation (RFC 9745) says since when it is deprecated, in Unix seconds, and Sunset (RFC 8594) when it is removed. Log both with the links, and call the successor before the sunset.",
+			handler: func(t *testing.T) http.Handler {
+				return declared(t, time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC))
+			},
+		},
+		{
+			name: "brownout", title: "Brownout",
+			text: "A short time before the sunset in which the operation is switched off, so that its users notice. It works again after Retry-After, until the sunset.",
+			handler: func(t *testing.T) http.Handler {
+				return declared(t, time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC), deprecation.Brownout{
+					Start: start.Truncate(time.Hour), End: start.Truncate(time.Hour).Add(time.Hour),
+				})
+			},
+		},
+		{
+			name: "removed", title: "Removed",
+			text: "From the sunset on. There is no Sunset field any more. There is no Retry-After, because a retry does not help: call the successor.",
+			handler: func(t *testing.T) http.Handler {
+				return declared(t, time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
+			},
+		},
+	},
+}
+
+// declared returns pets as a deprecated operation.
+func declared(t *testing.T, sunset time.Time, brownouts ...deprecation.Brownout) http.Handler {
+	return must[*deprecation.Declaration](t)(deprecation.New(deprecation.Options{
+		Since:         time.Date(2025, time.December, 1, 0, 0, 0, 0, time.UTC),
+		Sunset:        sunset,
+		Documentation: "https://api.example.com/changes#pets",
+		Successor:     "/v2/pets",
+		Brownouts:     brownouts,
+		Errors:        quiet,
+	})).Enforce(pets)
+}
+
+var gateways = part{
+	title: "Gateways",
+	text:  "Package `middleware/gateway`. Errors that the backend sends pass unchanged. Retry `bad_gateway` and `gateway_timeout` with growing pauses if the request can be repeated: the backend may have carried it out.",
+	answers: []answer{
+		{
+			name: "bad_gateway", title: "Bad gateway",
+			text:    "The backend cannot be reached, or its response is not usable.",
+			handler: func(t *testing.T) http.Handler { return forwarded(t, errors.New("connection refused")) },
+		},
+		{
+			name: "gateway_timeout", title: "Gateway timeout",
+			text:    "The backend did not answer in time.",
+			handler: func(t *testing.T) http.Handler { return forwarded(t, context.DeadlineExceeded) },
+		},
+		{
+			name: "backend_limited", title: "Limit of the backend",
+			text:    "The gateway has used up what the backend allows it, and keeps requests back until Retry-After has passed. The backend has not carried out the request.",
+			handler: func(t *testing.T) http.Handler { return forwarded(t, usedUp(17*time.Second)) },
+		},
+	},
+}
+
+// usedUp is an error like that of package transport.
+type usedUp time.Duration
+
+func (u usedUp) Error() string             { return "the backend limits this client" }
+func (u usedUp) RetryAfter() time.Duration { return time.Duration(u) }
+
+// forwarded returns a gateway to a backend that fails with err.
+func forwarded(t *testing.T, err error) http.Handler {
+	return must[http.Handler](t)(gateway.New(&httputil.ReverseProxy{
+		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", "backend" },
+		Transport: broken{err},
+	}, quiet))
+}
+
+// broken is a Transport without a backend.
+type broken struct{ err error }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }

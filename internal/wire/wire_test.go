@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"flag"
 	"maps"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.http and docs/WIRE.md instead of comparing with them")
@@ -95,17 +96,9 @@ func compare(t *testing.T, file string, got []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(want, got) {
-		return
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("the code gives something else than %s has; if that is right, go test ./internal/wire -update writes it (-want +got):\n%s", file, diff)
 	}
-	wanted, gotten := strings.SplitAfter(string(want), "\n"), strings.SplitAfter(string(got), "\n")
-	n := 0
-	for n < len(wanted) && n < len(gotten) && wanted[n] == gotten[n] {
-		n++
-	}
-	wanted, gotten = append(wanted, "the end"), append(gotten, "the end")
-	t.Errorf("line %d of %s is %q, but the code now gives %q; if that is right, go test ./internal/wire -update writes it",
-		n+1, file, wanted[n], gotten[n])
 }
 
 // stale returns the files in testdata that belong to no answer.

@@ -1,9 +1,12 @@
 package inflight_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -216,14 +219,154 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// The handler gets what the middleware got, so that nothing which a ResponseWriter can
-// do is lost.
-func TestHandlerGetsTheSameWriterAndRequest(t *testing.T) {
-	l := newLimiter(t, 1, inflight.Options{})
-	w, r := httptest.NewRecorder(), request("ann")
-	l.Middleware(http.HandlerFunc(func(gotW http.ResponseWriter, gotR *http.Request) {
-		if gotW != w || gotR != r {
-			t.Error("the handler got another ResponseWriter or Request")
+// Options.Deny gets each request that the limit refuses, after Retry-After is set, and
+// writes all of the response. Everything else is answered as without it.
+func TestDeny(t *testing.T) {
+	opts := inflight.Options{
+		Deny: func(w http.ResponseWriter, r *http.Request, c inflight.Caller, d inflight.Decision) {
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprintf(w, "%s %s %+v", r.Header.Get("Subject"), c.Subject, d)
+		},
+	}
+	perSubject := newLimiter(t, 1, opts)
+	process, err := inflight.NewProcess(1, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing, err := inflight.New(1, func(*http.Request) (inflight.Caller, error) {
+		return inflight.Caller{}, errors.New("the database is away")
+	}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		limiter *inflight.Limiter
+		want    string // of a second request while one runs
+	}{
+		{"a subject", perSubject, "418 ann ann {Admitted:false Limit:1 Running:1 Waited:0s}"},
+		{"the process", process, "418 ann  {Admitted:false Limit:1 Running:1 Waited:0s}"},
+	} {
+		inside := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }
+		first := serve(tt.limiter.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			second := serve(tt.limiter.Middleware(http.HandlerFunc(inside)), request("ann"))
+			if got := fmt.Sprint(second.Code, " ", second.Body); got != tt.want {
+				t.Errorf("%s, a second request meanwhile: %s, want %s", tt.name, got, tt.want)
+			}
+			if got := second.Header().Get("Retry-After"); got != "1" {
+				t.Errorf("%s: Retry-After is %q, want 1", tt.name, got)
+			}
+			inside(w, r)
+		})), request("ann"))
+		if got := fmt.Sprint(first.Code, " ", first.Body); got != "200 served" {
+			t.Errorf("%s, the first request: %s, want 200 served", tt.name, got)
 		}
-	})).ServeHTTP(w, r)
+	}
+	if w := serve(failing.Middleware(http.NotFoundHandler()), request("ann")); w.Code != 500 || code(t, w.Body.Bytes()) != "internal" {
+		t.Errorf("identify fails: %d %s, want 500 internal of Options.Errors", w.Code, w.Body)
+	}
+}
+
+// However a handler or Observe ends, the request no longer counts.
+func TestRelease(t *testing.T) {
+	for name, end := range map[string]func(){
+		"returns":                func() {},
+		"panics":                 func() { panic("broken") },
+		"aborts":                 func() { panic(http.ErrAbortHandler) },
+		"panics with nil":        func() { panic(nil) },
+		"ends its own goroutine": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimiter(t, 1, inflight.Options{})
+			inside := inflight.Stats{}
+			h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				inside = l.Stats()
+				end()
+			}))
+			observed := newLimiter(t, 1, inflight.Options{Observe: func(*http.Request, inflight.Caller, inflight.Decision) { end() }})
+			for range 2 {
+				ended(func() { serve(h, request("ann")) })
+				ended(func() { serve(observed.Middleware(http.NotFoundHandler()), request("ann")) })
+			}
+			want(t, observed, 0, 0, 0, 0)
+			if inside.Running != 1 || inside.Admitted != 2 {
+				t.Errorf("in the handler of the second request: %+v, want 1 running, 2 admitted", inside)
+			}
+			want(t, l, 0, 0, 0, 0)
+		})
+	}
+}
+
+// ended calls f in a goroutine and waits for its end, whichever it is.
+func ended(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		f()
+	}()
+	<-done
+}
+
+// bySubject counts requests by the header field Subject.
+func bySubject(r *http.Request) (inflight.Caller, error) {
+	return inflight.Caller{Subject: r.Header.Get("Subject")}, nil
+}
+
+func newLimiter(t *testing.T, limit int, opts inflight.Options) *inflight.Limiter {
+	t.Helper()
+	l, err := inflight.New(limit, bySubject, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// request returns a request of a subject.
+func request(subject string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("Subject", subject)
+	return r
+}
+
+// serve has h answer r, and returns the response.
+func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// A room is a handler whose requests stay until they are let out.
+type room struct {
+	entered chan *http.Request // gets each request as it begins
+	leave   chan struct{}      // lets one request end
+}
+
+func newRoom() room {
+	return room{make(chan *http.Request, 100), make(chan struct{})}
+}
+
+func (m room) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.entered <- r
+	<-m.leave
+}
+
+// code returns the code of the error in body.
+func code(t *testing.T, body []byte) string {
+	t.Helper()
+	var envelope struct{ Code string }
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		t.Fatalf("body %q is not the error envelope: %v", body, err)
+	}
+	return envelope.Code
+}
+
+// want compares what runs, waits and was refused.
+func want(t *testing.T, l *inflight.Limiter, running, waiting, subjects int, refused uint64) {
+	t.Helper()
+	got := l.Stats()
+	got.Admitted = 0
+	if want := (inflight.Stats{Running: running, Waiting: waiting, Subjects: subjects, Refused: refused}); got != want {
+		t.Errorf("Stats: %+v, want %+v", got, want)
+	}
 }
