@@ -1,7 +1,6 @@
 package gatehousechi_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,11 +15,10 @@ import (
 	chimiddleware "github.com/go-chi/chi/v5/middleware"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousechi"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 var errs = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
@@ -148,40 +146,27 @@ func TestGetHead(t *testing.T) {
 // The package comment says that middlewares added with Use count and log 404 and 405,
 // and see the route.
 func TestMiddlewaresOfTheRouter(t *testing.T) {
-	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(100))
-	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
-	}, limit.Options{ChargeIf: limit.NotServerError})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
+	var log contract.Log
 	r := chi.NewRouter()
-	r.Use(middleware.AccessLog(slog.New(slog.NewJSONHandler(&log, nil))), middleware.Recover(errs), limited)
+	r.Use(middleware.AccessLog(log.Logger()), middleware.Recover(errs), contract.Limiter(t, limit.Options{ChargeIf: limit.NotServerError}))
 	gatehousechi.SetErrors(r, errs)
 	r.Route("/pets", func(r chi.Router) {
 		r.Get("/{id}", ok)
 		r.Get("/{id}/panic", func(http.ResponseWriter, *http.Request) { panic("no") })
 	})
-	for _, test := range []struct{ method, path, line, remaining string }{
-		{"GET", "/pets/17", `"route":"/pets/{id}","status":200,"bytes":2,`, "99"},
-		{"GET", "/nowhere", `"route":"","status":404,`, "98"},
-		{"PUT", "/pets/17", `"status":405,`, "97"},
-		{"GET", "/pets/17/panic", `"route":"/pets/{id}/panic","status":500,`, "96"},
-		{"GET", "/pets/18", `"status":200,"bytes":2,`, "96"}, // the panic is refunded
+	send := contract.Serve(t, r)
+	for _, test := range []struct {
+		method, path, remaining string
+		line                    contract.Line
+	}{
+		{"GET", "/pets/17", "2", contract.Line{Route: "/pets/{id}", Status: 200, Bytes: 2}},
+		{"GET", "/pets/17/panic", "1", contract.Line{Route: "/pets/{id}/panic", Status: 500, Bytes: 88}}, // refunded
+		{"GET", "/nowhere", "1", contract.Line{Status: 404, Bytes: 77}},
+		{"PUT", "/pets/17", "0", contract.Line{Route: "/pets/*", Status: 405, Bytes: 135}},
 	} {
-		log.Reset()
-		w := httptest.NewRecorder()
-		r.ServeHTTP(w, httptest.NewRequest(test.method, test.path, nil))
-		if !strings.Contains(log.String(), test.line) {
-			t.Errorf("%s %s: the log lacks %s: %s", test.method, test.path, test.line, &log)
-		}
-		if got := w.Header().Get("X-RateLimit-Remaining"); got != test.remaining {
-			t.Errorf("%s %s: %s requests are left, want %s", test.method, test.path, got, test.remaining)
+		got := send(test.method, test.path, "")
+		if line := log.Line(t); line != test.line || got.Remaining() != test.remaining {
+			t.Errorf("%s %s: the log says %+v, and %s are left; want %+v and %s", test.method, test.path, line, got.Remaining(), test.line, test.remaining)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gatehouseconnect
 
 import (
 	"context"
+	"net/http"
 
 	"connectrpc.com/connect"
 
@@ -14,7 +15,9 @@ import (
 // Like NewRequire it panics if a is nil. Metrics: CallAuthentication of package telemetry.
 func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewIdentify")
-	return identifier{a}
+	return interceptor(func(ctx context.Context, method string, header http.Header) (context.Context, *rpclimit.Call) {
+		return a.IdentifyCall(ctx, method, header["Authorization"]), nil
+	})
 }
 
 // NewRequire returns an interceptor that refuses a call without a principal:
@@ -29,44 +32,22 @@ func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 // need no token and no limit: mount their handlers without these interceptors.
 func NewRequire[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewRequire")
-	return requirer{a}
+	return interceptor(func(ctx context.Context, method string, _ http.Header) (context.Context, *rpclimit.Call) {
+		return ctx, rpclimit.Require(ctx, a, method)
+	})
 }
 
-// An authenticator is a *bearer.Authenticator.
-type authenticator interface {
-	rpclimit.Requirer
-	IdentifyCall(ctx context.Context, method string, authorization []string) context.Context
-}
+// An interceptor returns the context of a call to the server, or its refusal.
+type interceptor func(ctx context.Context, method string, header http.Header) (context.Context, *rpclimit.Call)
 
-type identifier struct{ authenticator }
-
-func (i identifier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		if !req.Spec().IsClient {
-			ctx = i.IdentifyCall(ctx, req.Spec().Procedure, req.Header()["Authorization"])
-		}
-		return next(ctx, req)
-	}
-}
-
-func (i identifier) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		return next(i.IdentifyCall(ctx, conn.Spec().Procedure, conn.RequestHeader()["Authorization"]), conn)
-	}
-}
-
-func (identifier) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
-}
-
-type requirer struct{ rpclimit.Requirer }
-
-func (r requirer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+// WrapUnary is part of [connect.Interceptor].
+func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		if req.Spec().IsClient {
 			return next(ctx, req)
 		}
-		if refused := rpclimit.Require(ctx, r, req.Spec().Procedure); refused != nil {
+		ctx, refused := i(ctx, req.Spec().Procedure, req.Header())
+		if refused != nil {
 			setUnaryHeader(ctx, refused.Fields)
 			return nil, connectError(refused.Denial)
 		}
@@ -74,9 +55,11 @@ func (r requirer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-func (r requirer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+// WrapStreamingHandler is part of [connect.Interceptor].
+func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		if refused := rpclimit.Require(ctx, r, conn.Spec().Procedure); refused != nil {
+		ctx, refused := i(ctx, conn.Spec().Procedure, conn.RequestHeader())
+		if refused != nil {
 			setHeader(conn.ResponseHeader(), refused.Fields)
 			return connectError(refused.Denial)
 		}
@@ -84,6 +67,7 @@ func (r requirer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 	}
 }
 
-func (requirer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+// WrapStreamingClient is part of [connect.Interceptor].
+func (interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

@@ -216,6 +216,11 @@ func TestDenyKeepsTheFields(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, "{}")
 		},
+		"by WriteHeader": func(w http.ResponseWriter, _ *http.Request, c ratelimit.Caller, _ ratelimit.Decision) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `"`+c.Subject+`"`)
+		},
 	} {
 		day := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 24 * time.Hour})
 		limited, err := gatehousefiber.New(engine(t), func(*http.Request) (ratelimit.Caller, error) {
@@ -227,14 +232,14 @@ func TestDenyKeepsTheFields(t *testing.T) {
 		app := fiber.New()
 		app.Use(limited)
 		app.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
-		for range 2 {
-			resp, err := app.Test(httptest.NewRequest("GET", "/", nil), fiber.TestConfig{Timeout: 0})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if resp.Header.Get("X-RateLimit-Limit") != "1" {
-				t.Errorf("%s: the response has the fields %v, want those of the limit", name, resp.Header)
-			}
+		send(t, app, "GET", "/")
+		resp, body := send(t, app, "GET", "/")
+		want := map[string]string{"by Ctx": `429 {"error":"slow"}`, "by Write": "200 {}", "by WriteHeader": `429 "ann"`}[name]
+		if got := fmt.Sprint(resp.StatusCode, " ", body); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if resp.Header.Get("X-RateLimit-Limit") != "1" || resp.Header.Get("Retry-After") == "" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+			t.Errorf("%s: the response has the fields %v, want those of the limit", name, resp.Header)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"unsafe"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -121,50 +123,6 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestChargeIf(t *testing.T) {
-	a := app(t, engine(t), limit.Options{ChargeIf: func(r *http.Request, status int) bool {
-		return r.URL.Path == "/notfound" && status == 404
-	}})
-	for i, want := range []string{"2", "2", "1", "0"} {
-		path := []string{"/ok", "/notfound", "/notfound", "/ok"}[i]
-		if res, _ := send(t, a, "GET", path); res.Header.Get("X-RateLimit-Remaining") != want {
-			t.Errorf("request %d, %s: %s left, want %s", i, path, res.Header.Get("X-RateLimit-Remaining"), want)
-		}
-	}
-}
-
-func TestShadow(t *testing.T) {
-	denied := 0
-	a := app(t, engine(t), limit.Options{Shadow: true, Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
-		if !d.Allowed() {
-			denied++
-		}
-	}})
-	for range 5 {
-		if res, _ := send(t, a, "GET", "/ok"); res.StatusCode != 200 {
-			t.Errorf("shadow mode answers %d", res.StatusCode)
-		}
-	}
-	if denied != 2 {
-		t.Errorf("Observe saw %d denials, want 2", denied)
-	}
-}
-
-func TestDeny(t *testing.T) {
-	a := app(t, engine(t), limit.Options{Deny: func(w http.ResponseWriter, _ *http.Request, caller ratelimit.Caller, _ ratelimit.Decision) {
-		w.Header().Set("Content-Type", "text/plain")
-		w.WriteHeader(http.StatusTooManyRequests)
-		fmt.Fprint(w, caller.Subject, " is too fast")
-	}})
-	for range 3 {
-		send(t, a, "GET", "/ok")
-	}
-	res, body := send(t, a, "GET", "/ok")
-	if res.StatusCode != 429 || body != "user:ann is too fast" || res.Header.Get("Content-Type") != "text/plain" || res.Header.Get("Retry-After") != "60" || res.Header.Get("X-RateLimit-Limit") != "3" {
-		t.Errorf("got %d %s with %v, want 429, the text, Retry-After and X-RateLimit-Limit", res.StatusCode, body, res.Header)
-	}
-}
-
 // A limit inside another one replaces its fields, and costs are charged.
 func TestNestedLimitsAndCosts(t *testing.T) {
 	a := app(t, engine(t), limit.Options{})
@@ -193,6 +151,37 @@ func TestErrorHandlerFails(t *testing.T) {
 	for range 2 {
 		if res, _ := send(t, a, "GET", "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {
 			t.Errorf("got %d, %s left, want 500 and 2", res.StatusCode, res.Header.Get("X-RateLimit-Remaining"))
+		}
+	}
+}
+
+// identify gets a request of net/http. The address in the header counts if a trusted proxy
+// has put it there. Requests of App.Test come from 0.0.0.0.
+func TestRequest(t *testing.T) {
+	for trusted, want := range map[string]string{"0.0.0.0/8": "203.0.113.9", "10.0.0.0/8": "0.0.0.0"} {
+		source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix(trusted)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited, err := gatehousefiber.New(engine(t), func(r *http.Request) (ratelimit.Caller, error) {
+			if got := source.Addr(r).String(); got != want {
+				t.Errorf("with %s trusted the client is %s, want %s", trusted, got, want)
+			}
+			if r.Method != "PUT" || r.URL.String() != "/pets/a%20b?x=1" || r.Host != "example.com" || r.Header.Get("User") != "ann" {
+				t.Errorf("identify gets %+v", r)
+			}
+			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
+		}, limit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := fiber.New()
+		a.Use(limited)
+		r := httptest.NewRequest("PUT", "/pets/a%20b?x=1", nil)
+		r.Header["X-Forwarded-For"] = []string{"6.6.6.6", "203.0.113.9, 0.0.0.2"}
+		r.Header.Set("User", "ann")
+		if _, err := a.Test(r, fiber.TestConfig{Timeout: 0}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -18,24 +18,39 @@ import (
 // Metrics: CallAuthentication of package telemetry.
 func Identify[P any](a *bearer.Authenticator[P]) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	rpclimit.MustHave(a, "gatehousegrpc: Identify")
-	identified := func(ctx context.Context, method string) context.Context {
-		return a.IdentifyCall(ctx, method, metadata.ValueFromIncomingContext(ctx, "authorization"))
-	}
+	return intercept(func(ctx context.Context, method string) (context.Context, *rpclimit.Call) {
+		return a.IdentifyCall(ctx, method, metadata.ValueFromIncomingContext(ctx, "authorization")), nil
+	})
+}
+
+// intercept returns the interceptors that serve a call with the context that before returns,
+// or refuse it.
+func intercept(before func(ctx context.Context, method string) (context.Context, *rpclimit.Call)) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		return handler(identified(ctx, info.FullMethod), req)
+		ctx, refused := before(ctx, info.FullMethod)
+		if refused != nil {
+			_ = grpc.SetTrailer(ctx, refusedMetadata(refused))
+			return nil, statusError(refused.Denial)
+		}
+		return handler(ctx, req)
 	}
 	stream := func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		return handler(srv, &identifiedStream{ss, identified(ss.Context(), info.FullMethod)})
+		ctx, refused := before(ss.Context(), info.FullMethod)
+		if refused != nil {
+			ss.SetTrailer(refusedMetadata(refused))
+			return statusError(refused.Denial)
+		}
+		return handler(srv, &streamWithContext{ss, ctx})
 	}
 	return unary, stream
 }
 
-type identifiedStream struct {
+type streamWithContext struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-func (s *identifiedStream) Context() context.Context { return s.ctx }
+func (s *streamWithContext) Context() context.Context { return s.ctx }
 
 // Require returns two interceptors that refuse a call without a principal:
 // UNAUTHENTICATED if there is no token or it is not valid, INVALID_ARGUMENT if there is
@@ -55,26 +70,11 @@ func (s *identifiedStream) Context() context.Context { return s.ctx }
 // [ratelimit.UnlimitedPlan].
 func Require[P any](a *bearer.Authenticator[P], open ...string) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	rpclimit.MustHave(a, "gatehousegrpc: Require")
-	refused := func(ctx context.Context, method string) *rpclimit.Call {
+	return intercept(func(ctx context.Context, method string) (context.Context, *rpclimit.Call) {
 		service := method[:strings.LastIndexByte(method, '/')+1]
 		if slices.Contains(open, method) || slices.Contains(open, service) {
-			return nil
+			return ctx, nil
 		}
-		return rpclimit.Require(ctx, a, method)
-	}
-	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		if call := refused(ctx, info.FullMethod); call != nil {
-			_ = grpc.SetTrailer(ctx, refusedMetadata(call))
-			return nil, statusError(call.Denial)
-		}
-		return handler(ctx, req)
-	}
-	stream := func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		if call := refused(ss.Context(), info.FullMethod); call != nil {
-			ss.SetTrailer(refusedMetadata(call))
-			return statusError(call.Denial)
-		}
-		return handler(srv, ss)
-	}
-	return unary, stream
+		return ctx, rpclimit.Require(ctx, a, method)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,4 +208,67 @@ func TestChargeIf(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The retry policy of a client that was not written for this package.
+const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 3, "initialBackoff": "3600s", "maxBackoff": "3600s", "backoffMultiplier": 1,
+	"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
+
+// A client with a retry policy waits as long as the server says, instead of its own
+// backoff of an hour, and is admitted.
+func TestRetryPolicyWaits(t *testing.T) {
+	at := contract.NewClock()
+	at.Advance(17*time.Second - 20*time.Millisecond) // before the end of the minute
+	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	var decisions atomic.Int32
+	opts := gatehousegrpc.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+		decisions.Add(1)
+		at.Advance(d.RetryAfter) // while the client waits
+	}}
+	addr := serve(t, same, limited(t, at.Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: one}), opts)...)
+	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
+	expect(t, call(t.Context(), conn), codes.OK, "")
+	expect(t, call(t.Context(), conn), codes.OK, "")
+	if n := decisions.Load(); n != 3 {
+		t.Errorf("%d decisions, want 3: one call, one refusal, one retry", n)
+	}
+}
+
+// A client with a retry policy does not hold a call up for minutes, nor is it banned.
+func TestRetryPolicyDoesNotWaitForLong(t *testing.T) {
+	day := ratelimit.MustPlan("day", ratelimit.DefaultPenalty(), ratelimit.PerDay(1))
+	addr := serve(t, same, limited(t, contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: day}), gatehousegrpc.Options{})...)
+	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
+	expect(t, call(t.Context(), conn), codes.OK, "")
+	a := call(t.Context(), conn)
+	expect(t, a, codes.ResourceExhausted, "")
+	if a.field("grpc-retry-pushback-ms") != "-1" {
+		t.Errorf("trailer %v", a.trailer)
+	}
+}
+
+// A call that was admitted and fails is retried as without the interceptor.
+func TestFailedCallsAreRetried(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		at := contract.NewClock()
+		var calls atomic.Int32
+		failing := func(ctx context.Context, text string) (string, error) {
+			if calls.Add(1) == 1 {
+				_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "1"))
+				return "", status.Error(codes.Unavailable, "again")
+			}
+			return text, nil
+		}
+		engine := at.Engine(t)
+		addr := serve(t, failing, limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})...)
+		conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
+		expect(t, call(t.Context(), conn), codes.OK, "")
+		if n := calls.Load(); n != 2 {
+			t.Errorf("the handler was called %d times, want 2", n)
+		}
+		if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
+			t.Errorf("%d units used, want 1: the failed attempt is given back", n)
+		}
+	})
 }

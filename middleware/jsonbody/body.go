@@ -90,11 +90,10 @@ type Body[T any] struct {
 //
 // T is usually a struct. It may consist of
 //
-//   - booleans, strings, integers, floats (the nearest value), and json.Number
+//   - booleans, strings, integers and big.Int, floats (the nearest value), and json.Number
 //     (the digits as sent);
-//   - big.Int and other types that implement json.Unmarshaler, from values other than
-//     objects and arrays, whose members they would match by rules of their own; they get
-//     null too;
+//   - other types that implement json.Unmarshaler, from values other than objects and
+//     arrays, whose members they would match by rules of their own; they get null too;
 //   - time.Time and other types that implement encoding.TextUnmarshaler, from strings;
 //   - any, with json.Number for numbers;
 //   - pointers to, slices of, arrays of, maps from string to, and structs of those, also

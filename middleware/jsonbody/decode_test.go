@@ -34,108 +34,89 @@ func TestDecodeReturnsTheValue(t *testing.T) {
 	}
 }
 
-// RFC 9110 sections 8.3.1 and 15.5.16.
-func TestContentType(t *testing.T) {
+// decode reads the body of a request, which is refused with a status and a code, or, with 0,
+// accepted. It returns the message of the refusal, and the header of the response.
+func decode(t *testing.T, name string, o jsonbody.Options, r *http.Request, status int, code apierror.Code) (message string, h http.Header) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	_, err := newPetBody(t, o).Decode(w, r)
+	if status == 0 {
+		if err != nil {
+			t.Errorf("%s: %v, want it accepted", name, err)
+		}
+		return "", w.Header()
+	}
+	e := refusal(t, err)
+	if e.Status != status || e.Code != code {
+		t.Errorf("%s: got %d %s, want %d %s", name, e.Status, e.Code, status, code)
+	}
+	return e.Message, w.Header()
+}
+
+// RFC 9110 sections 8.3.1, 8.4 and 15.5.16.
+func TestContent(t *testing.T) {
+	const all = "application/json, application/vnd.pets+json"
 	own := jsonbody.Options{MediaTypes: []string{"application/json", "application/vnd.pets+JSON"}}
 	for _, tt := range []struct {
 		name    string
 		options jsonbody.Options
+		field   string
 		values  []string
-		want    int
+		status  int
+		accept  string // what the client is told
 	}{
-		{"plain", jsonbody.Options{}, []string{"application/json"}, 0},
-		{"upper case and quotes", jsonbody.Options{}, []string{`Application/JSON; Charset="UTF-8"`}, 0},
-		{"configured", own, []string{"application/vnd.pets+json"}, 0},
-		{"default beside configured", own, []string{"application/json"}, 0},
-		{"none", jsonbody.Options{}, nil, 415},
-		{"text", jsonbody.Options{}, []string{"text/plain"}, 415},
-		{"other charset", jsonbody.Options{}, []string{"application/json; charset=utf-16"}, 415},
-		{"two lines", jsonbody.Options{}, []string{"application/json", "text/plain"}, 415},
-		{"list", jsonbody.Options{}, []string{"application/json, application/json"}, 415},
-		{"malformed parameter", jsonbody.Options{}, []string{"application/json; charset"}, 415},
-		{"repeated parameter", jsonbody.Options{}, []string{"application/json; charset=utf-8; charset=utf-16"}, 415},
-		{"other JSON", jsonbody.Options{}, []string{"application/vnd.pets+json"}, 415},
-		{"merge patch", jsonbody.Options{}, []string{"application/merge-patch+json"}, 415},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w, r := httptest.NewRecorder(), post(dog)
-			r.Header["Content-Type"] = tt.values
-			_, err := newPetBody(t, tt.options).Decode(w, r)
-			if tt.want == 0 {
-				if err != nil {
-					t.Errorf("Decode: %v, want it accepted", err)
-				}
-				return
-			}
-			if e := refusal(t, err); e.Status != tt.want || e.Code != apierror.CodeUnsupportedMediaType {
-				t.Errorf("got %d %s, want %d unsupported_media_type", e.Status, e.Code, tt.want)
-			}
-			want := "application/json"
-			if tt.options.MediaTypes != nil {
-				want = "application/json, application/vnd.pets+json"
-			}
-			if got := w.Header().Get("Accept"); got != want {
-				t.Errorf("Accept is %q, want %q to tell the client what works", got, want)
-			}
-		})
-	}
-}
+		{"plain", jsonbody.Options{}, "Content-Type", []string{"application/json"}, 0, ""},
+		{"upper case and quotes", jsonbody.Options{}, "Content-Type", []string{`Application/JSON; Charset="UTF-8"`}, 0, ""},
+		{"configured", own, "Content-Type", []string{"application/vnd.pets+json"}, 0, ""},
+		{"default beside configured", own, "Content-Type", []string{"application/json"}, 0, ""},
+		{"neither", own, "Content-Type", []string{"text/json"}, 415, all},
+		{"none", jsonbody.Options{}, "Content-Type", nil, 415, "application/json"},
+		{"text", jsonbody.Options{}, "Content-Type", []string{"text/plain"}, 415, "application/json"},
+		{"other charset", jsonbody.Options{}, "Content-Type", []string{"application/json; charset=utf-16"}, 415, "application/json"},
+		{"two lines", jsonbody.Options{}, "Content-Type", []string{"application/json", "text/plain"}, 415, "application/json"},
+		{"list", jsonbody.Options{}, "Content-Type", []string{"application/json, application/json"}, 415, "application/json"},
+		{"malformed parameter", jsonbody.Options{}, "Content-Type", []string{"application/json; charset"}, 415, "application/json"},
+		{"repeated parameter", jsonbody.Options{}, "Content-Type", []string{"application/json; charset=utf-8; charset=utf-16"}, 415, "application/json"},
+		{"other JSON", jsonbody.Options{}, "Content-Type", []string{"application/vnd.pets+json"}, 415, "application/json"},
+		{"merge patch", jsonbody.Options{}, "Content-Type", []string{"application/merge-patch+json"}, 415, "application/json"},
 
-func TestContentEncoding(t *testing.T) {
-	for _, tt := range []struct {
-		values []string
-		want   int
-	}{
-		{[]string{"identity"}, 0},
-		{[]string{"Identity, identity"}, 0},
-		{[]string{""}, 0},
-		{[]string{"gzip"}, 415},
-		{[]string{"identity, gzip"}, 415},
-		{[]string{"identity", "br"}, 415},
-		{[]string{"utf-8"}, 415},
+		{"identity", jsonbody.Options{}, "Content-Encoding", []string{"Identity, identity"}, 0, ""},
+		{"empty", jsonbody.Options{}, "Content-Encoding", []string{""}, 0, ""},
+		{"gzip", jsonbody.Options{}, "Content-Encoding", []string{"gzip"}, 415, "identity"},
+		{"gzip in a list", jsonbody.Options{}, "Content-Encoding", []string{"identity, gzip"}, 415, "identity"},
+		{"a second line", jsonbody.Options{}, "Content-Encoding", []string{"identity", "br"}, 415, "identity"},
+		{"a charset", jsonbody.Options{}, "Content-Encoding", []string{"utf-8"}, 415, "identity"},
 	} {
-		t.Run(fmt.Sprint(tt.values), func(t *testing.T) {
-			w, r := httptest.NewRecorder(), post(dog)
-			r.Header["Content-Encoding"] = tt.values
-			_, err := newPetBody(t, jsonbody.Options{}).Decode(w, r)
-			if tt.want == 0 {
-				if err != nil {
-					t.Errorf("Decode: %v, want it accepted", err)
-				}
-				return
-			}
-			if e := refusal(t, err); e.Status != tt.want || e.Code != apierror.CodeUnsupportedMediaType {
-				t.Errorf("got %d %s, want %d unsupported_media_type", e.Status, e.Code, tt.want)
-			}
-			if got := w.Header().Get("Accept-Encoding"); got != "identity" {
-				t.Errorf("Accept-Encoding is %q, want identity (RFC 9110 section 12.5.3)", got)
-			}
-		})
+		r := post(dog)
+		r.Header[tt.field] = tt.values
+		_, h := decode(t, tt.name, tt.options, r, tt.status, apierror.CodeUnsupportedMediaType)
+		if got := h.Get("Accept") + h.Get("Accept-Encoding"); got != tt.accept {
+			t.Errorf("%s: the client is told to send %q, want %q", tt.name, got, tt.accept)
+		}
 	}
 }
 
 func TestNoBody(t *testing.T) {
+	const empty, text = "The request body is empty.", "The request body must have the Content-Type application/json."
 	for _, tt := range []struct {
 		name        string
 		contentType []string
 		body        io.Reader
 		status      int
+		code        apierror.Code
 		message     string
 	}{
-		{"no content", nil, http.NoBody, 400, "The request body is empty."},
-		{"no content, named JSON", []string{"application/json"}, http.NoBody, 400, "The request body is empty."},
-		{"no content, named text", []string{"text/plain"}, http.NoBody, 415, "The request body must have the Content-Type application/json."},
-		{"chunks, none of them", []string{"application/json"}, io.MultiReader(), 400, "The request body is empty."},
-		{"white space", []string{"application/json"}, strings.NewReader(" \n"), 400, "The request body is empty."},
+		{"no content", nil, http.NoBody, 400, apierror.CodeInvalidBody, empty},
+		{"no content, named JSON", []string{"application/json"}, http.NoBody, 400, apierror.CodeInvalidBody, empty},
+		{"no content, named text", []string{"text/plain"}, http.NoBody, 415, apierror.CodeUnsupportedMediaType, text},
+		{"chunks, none of them", []string{"application/json"}, io.MultiReader(), 400, apierror.CodeInvalidBody, empty},
+		{"white space", []string{"application/json"}, strings.NewReader(" \n"), 400, apierror.CodeInvalidBody, empty},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodPost, "/v1/pets", tt.body)
-			r.Header["Content-Type"] = tt.contentType
-			_, err := newPetBody(t, jsonbody.Options{}).Decode(httptest.NewRecorder(), r)
-			if e := refusal(t, err); e.Status != tt.status || e.Message != tt.message {
-				t.Errorf("got %d %q, want %d %q", e.Status, e.Message, tt.status, tt.message)
-			}
-		})
+		r := httptest.NewRequest(http.MethodPost, "/v1/pets", tt.body)
+		r.Header["Content-Type"] = tt.contentType
+		if message, _ := decode(t, tt.name, jsonbody.Options{}, r, tt.status, tt.code); message != tt.message {
+			t.Errorf("%s: got %q, want %q", tt.name, message, tt.message)
+		}
 	}
 }
 
@@ -177,22 +158,10 @@ func TestTooLarge(t *testing.T) {
 		{"past an outer limit, in chunks", outer(chunked(dog)), 413, "The request body is larger than 40 bytes.", "close"},
 		{"in HTTP/2", second, 413, "The request body is larger than 50 bytes.", ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := httptest.NewRecorder()
-			_, err := newPetBody(t, jsonbody.Options{MaxBytes: limit}).Decode(w, tt.r)
-			if got := w.Header().Get("Connection"); got != tt.connection {
-				t.Errorf("Connection is %q, want %q", got, tt.connection)
-			}
-			if tt.want == 0 {
-				if err != nil {
-					t.Errorf("Decode: %v, want it accepted", err)
-				}
-				return
-			}
-			if e := refusal(t, err); e.Status != tt.want || e.Code != apierror.CodeBodyTooLarge || e.Message != tt.message {
-				t.Errorf("got %d %s %q, want %d body_too_large %q", e.Status, e.Code, e.Message, tt.want, tt.message)
-			}
-		})
+		message, h := decode(t, tt.name, jsonbody.Options{MaxBytes: limit}, tt.r, tt.want, apierror.CodeBodyTooLarge)
+		if got := h.Get("Connection"); message != tt.message || got != tt.connection {
+			t.Errorf("%s: got %q with Connection %q, want %q with %q", tt.name, message, got, tt.message, tt.connection)
+		}
 	}
 }
 
@@ -246,4 +215,73 @@ func TestExpectContinue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openAPI is the part of a service's document that has to do with bodies.
+const openAPI = `{
+	"openapi": "3.1.1",
+	"info": {"title": "Pets", "version": "1.0.0"},
+	"paths": {"/pets": {"$ref": "./paths.json"}},
+	"components": {"schemas": {
+		"PetStatus": {"type": "string", "enum": ["available", "pending", "sold"]},
+		"NewPet": {
+			"type": "object",
+			"required": ["name", "categoryId"],
+			"properties": {
+				"name": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]*$"},
+				"categoryId": {
+					"type": "integer", "format": "int64",
+					"minimum": -9223372036854775808, "maximum": 9223372036854775807
+				},
+				"status": {"$ref": "#/components/schemas/PetStatus"}
+			}
+		}
+	}}
+}`
+
+type Status string
+
+type NewPet struct {
+	Name       string `json:"name"`
+	CategoryID int64  `json:"categoryId"`
+	Status     Status `json:"status,omitempty"`
+}
+
+func newPetBody(t testing.TB, o jsonbody.Options) *jsonbody.Body[NewPet] {
+	t.Helper()
+	b, err := jsonbody.New[NewPet]([]byte(openAPI), "#/components/schemas/NewPet", o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return b
+}
+
+// bodyOf compiles a schema by itself.
+func bodyOf[T any](t testing.TB, schema string, o jsonbody.Options) *jsonbody.Body[T] {
+	t.Helper()
+	b, err := jsonbody.New[T]([]byte(schema), "#", o)
+	if err != nil {
+		t.Fatalf("New with schema %s: %v", schema, err)
+	}
+	return b
+}
+
+// refusal returns the error as what is sent to the client.
+func refusal(t testing.TB, err error) *apierror.Error {
+	t.Helper()
+	e, ok := errors.AsType[*apierror.Error](err)
+	if !ok {
+		t.Fatalf("got error %v, want an *apierror.Error", err)
+	}
+	return e
+}
+
+// post is a request to create a pet, as a client sends it.
+func post(body string, header ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/v1/pets", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
 }

@@ -80,6 +80,7 @@ func (m setters) make(t reflect.Type, schemas []*jsonschema.Schema) (setter, err
 
 var (
 	numberType = reflect.TypeFor[json.Number]()
+	intType    = reflect.TypeFor[big.Int]()
 	ratType    = reflect.TypeFor[big.Rat]() // a short text with an exponent takes it long
 	timeType   = reflect.TypeFor[time.Time]()
 	rawType    = reflect.TypeFor[json.RawMessage]()
@@ -94,6 +95,8 @@ func scalar(t reflect.Type) (set setter, takes []string) {
 	switch {
 	case t == numberType:
 		return setNumber, []string{"number"}
+	case t == intType:
+		return setBigInt, []string{"number"}
 	case t != timeType && pointer.Implements(jsonType):
 		return setJSON, []string{"boolean", "number", "string"}
 	case pointer.Implements(textType):
@@ -252,6 +255,7 @@ type field struct {
 	path  string // of names in Go
 	index []int
 	t     reflect.Type
+	rival string // path of another field for the member, as deep as this one
 }
 
 // fieldsOf returns the fields of a struct type: an embedded struct without a name in
@@ -267,6 +271,9 @@ func fieldsOf(t reflect.Type) ([]field, error) {
 		for _, f := range lent {
 			f.index = append([]int{i}, f.index...)
 			f.path = strings.TrimSuffix(sf.Name+"."+f.path, ".")
+			if f.rival != "" {
+				f.rival = sf.Name + "." + f.rival
+			}
 			same := slices.IndexFunc(all, func(other field) bool { return other.name == f.name })
 			switch {
 			case same < 0:
@@ -274,7 +281,7 @@ func fieldsOf(t reflect.Type) ([]field, error) {
 			case len(f.index) < len(all[same].index):
 				all[same] = f
 			case len(f.index) == len(all[same].index):
-				return nil, fmt.Errorf("field %s: is the second field for the member %q", f.path, f.name)
+				all[same].rival = f.path
 			}
 		}
 	}
@@ -310,6 +317,9 @@ func (m setters) structure(t reflect.Type, schemas []*jsonschema.Schema) (setter
 	}
 	sets := make([]setter, len(fields))
 	for i, f := range fields {
+		if f.rival != "" {
+			return nil, fmt.Errorf("field %s: is the second field for the member %q", f.rival, f.name)
+		}
 		var subs []*jsonschema.Schema
 		for _, js := range schemas {
 			subs = append(subs, memberSchemas(js, f.name)...)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -133,6 +134,14 @@ func setUint(dst reflect.Value, v any) *problem {
 	}
 	dst.SetUint(n)
 	return nil
+}
+
+func setBigInt(dst reflect.Value, v any) *problem {
+	digits, p := integer(v)
+	if p == nil {
+		dst.Addr().Interface().(*big.Int).SetString(digits, 10)
+	}
+	return p
 }
 
 // integer returns the digits of a number without a fraction.
