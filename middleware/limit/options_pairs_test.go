@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,10 +17,10 @@ import (
 
 // A combination is a set of options, a caller and what its handler does.
 type combination struct {
-	context, shadow, deny, cost bool
+	context, shadow, deny, cost, failOpen bool
 
 	chargeIf string // "", "never", "always", "only 4xx" or "no 5xx"
-	caller   string // "plain", "also", "unlimited", "suspended" or "limited"
+	caller   string // "plain", "also", "unlimited", "suspended", "limited" or "down"
 	begins   int    // the status that the handler writes; 0: none
 	panics   bool   // afterwards
 	settles  int64  // before; -1: not
@@ -29,9 +30,9 @@ func randomCombination(r *rand.Rand) combination {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	half := func() bool { return r.IntN(2) == 0 }
 	return combination{
-		context: half(), shadow: half(), deny: half(), cost: half(),
+		context: half(), shadow: half(), deny: half(), cost: half(), failOpen: half(),
 		chargeIf: pick("", "never", "always", "only 4xx", "no 5xx"),
-		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited"),
+		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited", "down"),
 		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
 		panics:   r.IntN(3) == 0, settles: []int64{-1, -1, 0, 1, 40, 250}[r.IntN(6)],
 	}
@@ -74,12 +75,20 @@ func (c *combination) usage() (used [3]int64) {
 
 // served reports whether the handler is called.
 func (c *combination) served() bool {
-	return c.shadow || c.caller != "limited" && c.caller != "suspended"
+	switch c.caller {
+	case "limited", "suspended":
+		return c.shadow
+	case "down":
+		return c.shadow || c.failOpen
+	}
+	return true
 }
 
 // status returns that of the response, 0 if the handler panics before it has one.
 func (c *combination) status() int {
 	switch {
+	case !c.served() && c.caller == "down":
+		return http.StatusServiceUnavailable
 	case !c.served() && c.deny:
 		return http.StatusTeapot
 	case c.served() && c.begins >= 200:
@@ -103,6 +112,8 @@ func (c *combination) callerOf() ratelimit.Caller {
 		caller.Plan = ratelimit.SuspendedPlan("")
 	case "limited":
 		caller.Subject = "spent"
+	case "down":
+		caller.Subject = "down"
 	case "also":
 		caller.Also = []ratelimit.Charge{{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens, Cost: 2}}
 	}
@@ -112,13 +123,18 @@ func (c *combination) callerOf() ratelimit.Caller {
 // run sends a request with l and returns the status, how often it was observed, and the
 // error of Settle.
 func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed int, settled error) {
-	opts := limit.Options{Context: c.context, Shadow: c.shadow}
+	opts := limit.Options{Context: c.context, Shadow: c.shadow, FailOpen: c.failOpen}
 	opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ }
 	if c.cost {
 		opts.Cost = func(*http.Request) int64 { return 3 }
 	}
 	if c.chargeIf != "" {
-		opts.ChargeIf = func(_ *http.Request, status int) bool { return c.charges(status) }
+		opts.ChargeIf = func(_ *http.Request, status int) bool {
+			if c.caller != "plain" && c.caller != "also" {
+				t.Errorf("%+v: ChargeIf is asked about what was not charged", c)
+			}
+			return c.charges(status)
+		}
 	}
 	if c.deny {
 		opts.Deny = func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) {
@@ -166,6 +182,26 @@ func (w *statusOnly) WriteHeader(status int) {
 	}
 }
 
+// An engine that cannot decide about one subject, and must not change its usage.
+type downFor struct {
+	*memory.Limiter
+	t *testing.T
+}
+
+func (l downFor) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if subject == "down" {
+		return ratelimit.Decision{}, ratelimit.ErrUnavailable
+	}
+	return l.Limiter.Take(ctx, subject, p, cost)
+}
+
+func (l downFor) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if subject == "down" {
+		l.t.Errorf("a charge that was not made is changed to %d", units)
+	}
+	return l.Limiter.Adjust(ctx, subject, d, units, id)
+}
+
 // Whatever the options are together, a request is charged what the documentation of each
 // says, and answered once.
 func TestOptionsTogether(t *testing.T) {
@@ -186,7 +222,7 @@ func TestOptionsTogether(t *testing.T) {
 		if _, err := l.Take(t.Context(), "spent", tokens, 100); err != nil {
 			t.Fatal(err)
 		}
-		status, observed, settled := c.run(t, l)
+		status, observed, settled := c.run(t, downFor{l, t})
 		var used [3]int64
 		for i, subject := range []string{"a", "b", "c"} {
 			d, err := l.Peek(t.Context(), subject, wide)

@@ -484,33 +484,6 @@ func (r *strictRecorder) WriteHeader(status int) {
 	}
 }
 
-// ChargeIf is not asked about what was not charged.
-func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
-	opts := limit.Options{
-		FailOpen: true,
-		ChargeIf: func(*http.Request, int) bool { t.Error("ChargeIf was asked"); return false },
-	}
-	for name, c := range map[string]ratelimit.Caller{
-		"unlimited": {Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, "suspended": {Subject: "a", Plan: ratelimit.SuspendedPlan("s")},
-		"an engine that is down": {Subject: "down", Plan: tokens},
-	} {
-		l := downFor{refunder{refunds: make(chan context.Context, 1)}}
-		get(handler(t, l, c, opts, ok))
-		if len(l.refunds) > 0 {
-			t.Errorf("%s: something was given back", name)
-		}
-	}
-}
-
-type downFor struct{ refunder }
-
-func (l downFor) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if subject == "down" {
-		return ratelimit.Decision{}, ratelimit.ErrUnavailable
-	}
-	return l.refunder.Take(ctx, subject, p, cost)
-}
-
 // A connection that the handler takes over counts as 101, whatever is written to it.
 func TestChargeIfOfAHijackedConnection(t *testing.T) {
 	for _, charge := range []bool{true, false} {

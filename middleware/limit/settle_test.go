@@ -275,46 +275,6 @@ func (l *forgetful) Adjust(ctx context.Context, subject string, d *ratelimit.Dec
 // onlyTake is an engine that can do nothing else.
 type onlyTake struct{ ratelimit.Limiter }
 
-// What was not charged is not settled.
-func TestSettleOfWhatWasNotCharged(t *testing.T) {
-	at := time.Unix(now, 0)
-	spent := ratelimit.MustPlan("spent", ratelimit.DefaultPenalty(), ratelimit.PerMinute(40))
-	for name, c := range map[string]struct {
-		caller  ratelimit.Caller
-		opts    limit.Options
-		down    bool
-		outcome ratelimit.Outcome
-	}{
-		"unlimited":            {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, limit.Options{}, false, ratelimit.Allowed},
-		"suspended, in shadow": {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, limit.Options{Shadow: true}, false, ratelimit.Suspended},
-		"limited, in shadow":   {ratelimit.Caller{Subject: "b", Plan: spent}, limit.Options{Shadow: true}, false, ratelimit.Limited},
-		"invalid, in shadow":   {ratelimit.Caller{Subject: "a"}, limit.Options{Shadow: true}, false, 0},
-		"fail open":            {ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{FailOpen: true}, true, ratelimit.Allowed},
-		"a failure, in shadow": {ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Shadow: true}, true, ratelimit.Allowed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &flaky{Limiter: newEngine(t, &at)}
-			if _, err := l.Take(t.Context(), "b", spent, 40); err != nil {
-				t.Fatal(err)
-			}
-			var used ratelimit.Limiter = l
-			if c.down {
-				used = downAt{l}
-			}
-			res := reserve(t, used, c.caller, c.opts, nil)
-			for _, units := range []int64{0, 40, 70} {
-				settle(t, res, units)
-			}
-			if l.changes > 0 {
-				t.Errorf("the engine was asked to change usage %d times, want never", l.changes)
-			}
-			if got := res.Decision().Outcome; got != c.outcome {
-				t.Errorf("the decision is %v, want %v", got, c.outcome)
-			}
-		})
-	}
-}
-
 // The further charges of an unlimited caller are made, and Settle changes them.
 func TestSettleOfAnUnlimitedCaller(t *testing.T) {
 	at := time.Unix(now, 0)
@@ -324,13 +284,6 @@ func TestSettleOfAnUnlimitedCaller(t *testing.T) {
 	wantUsed(t, l, "charged", [2]int64{40, 40})
 	settle(t, res, 70)
 	wantUsed(t, l, "settled", [2]int64{70, 70})
-}
-
-// downAt decides nothing, but could still change usage.
-type downAt struct{ *flaky }
-
-func (downAt) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, ratelimit.ErrUnavailable
 }
 
 // An engine that hangs returns the error of its context when the half second is over.

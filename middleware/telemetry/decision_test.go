@@ -3,7 +3,6 @@ package telemetry_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -29,21 +27,6 @@ func decided(plan *ratelimit.Plan, outcome ratelimit.Outcome, i int, left int64)
 
 func observe(t collected, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	t.Decision(httptest.NewRequest("GET", "/", nil), c, d, err)
-}
-
-// The span of a request names the decision.
-func TestDecisionIsOnTheSpan(t *testing.T) {
-	c := collect(t)
-	span := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		c.Decision(r, ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Limited, 0, 0), nil)
-	}), httptest.NewRequest("POST", "/pets.v1.Pets/Get", nil))[0]
-	if got := attributes(span)["gatehouse.result"]; got != "limited" {
-		t.Errorf("the span has the result %q, want limited", got)
-	}
-	want := map[string]int64{"free limited minute": 1}
-	if diff := cmp.Diff(want, nonzero(c.series(t, "gatehouse.rate_limiting.requests"))); diff != "" {
-		t.Errorf("calls by plan, result and window (-want +got):\n%s", diff)
-	}
 }
 
 func TestDecisionsAreCounted(t *testing.T) {

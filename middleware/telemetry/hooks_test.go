@@ -301,9 +301,8 @@ func TestObserveInFlight(t *testing.T) {
 	send(first, "/ann")
 }
 
-// newAuth knows one token.
-func newAuth(t *testing.T) *bearer.Authenticator[string] {
-	t.Helper()
+func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
+	c := collect(t)
 	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
 		switch token {
 		case "good":
@@ -316,12 +315,6 @@ func newAuth(t *testing.T) *bearer.Authenticator[string] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth
-}
-
-func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
-	c := collect(t)
-	auth := newAuth(t)
 	count := c.Authentication(http.NotFoundHandler())
 	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
 		r := httptest.NewRequest("GET", "/", nil)
@@ -338,19 +331,5 @@ func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.series(t, "gatehouse.authentication.requests")); diff != "" {
 		t.Errorf("requests by outcome (-want +got):\n%s", diff)
-	}
-}
-
-func TestAuthenticationsOfCallsAreCounted(t *testing.T) {
-	c := collect(t)
-	auth := newAuth(t)
-	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, nil} {
-		c.CallAuthentication(auth.IdentifyCall(t.Context(), "/pets.v1.Pets/Get", tokens))
-	}
-	want := map[string]int64{
-		"authenticated": 1, "invalid": 1, "unavailable": 1, "missing": 1, "repeated": 0, "unidentified": 0,
-	}
-	if diff := cmp.Diff(want, c.series(t, "gatehouse.authentication.requests")); diff != "" {
-		t.Errorf("calls by outcome (-want +got):\n%s", diff)
 	}
 }

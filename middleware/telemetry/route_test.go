@@ -164,29 +164,6 @@ func TestSpansHaveTheDecision(t *testing.T) {
 	}
 }
 
-// The key is also found in a principal of the service's own type.
-func TestSpansHaveTheKeyOfAnOwnPrincipal(t *testing.T) {
-	type account struct {
-		apikey.Principal
-		scopes []string
-	}
-	c := collect(t)
-	auth, err := bearer.New("pets", func(context.Context, string) (account, error) {
-		return account{apikey.Principal{KeyID: "key_17"}, []string{"read"}}, nil
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := httptest.NewRequest("GET", "/", nil)
-	r.Header.Set("Authorization", "Bearer x")
-	span := traced(t, telemetry.RouteOptions{}, auth.Identify(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		c.Decision(r, ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Allowed, 0, 0), nil)
-	})), r)[0]
-	if got := attributes(span)["gatehouse.key.id"]; got != "key_17" {
-		t.Errorf("gatehouse.key.id is %q, want key_17", got)
-	}
-}
-
 func TestTracedDecisionsHaveASpan(t *testing.T) {
 	for _, test := range []struct {
 		l      answering
