@@ -116,30 +116,6 @@ func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Dec
 	return ratelimit.Decision{}, fmt.Errorf("%w: 10.0.0.7 does not answer", ratelimit.ErrUnavailable)
 }
 
-func TestEngineUnavailable(t *testing.T) {
-	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, logs := contract.Logged()
-		ann := contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two})
-		a := call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{Errors: errs})...))
-		expect(t, a, codes.Unavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
-		if a.retryDelay() != time.Second || a.field("retry-after") != "1" || a.field("x-ratelimit-remaining") != "0" || a.field("grpc-retry-pushback-ms") != "1000" {
-			t.Errorf("RetryInfo %v, trailer %v", a.retryDelay(), a.trailer)
-		}
-		if !strings.Contains(logs.Text(), "level=ERROR") || !strings.Contains(logs.Text(), "10.0.0.7") {
-			t.Errorf("the log has %q", logs.Text())
-		}
-		a = call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{FailOpen: true})...))
-		expect(t, a, codes.OK, "")
-		if a.field("x-ratelimit-remaining") != "2" || a.field("retry-after") != "" {
-			t.Errorf("served with header %v", a.header)
-		}
-		// What is wrong in the service is an error in every failure mode.
-		noSubject := contract.Caller(ratelimit.Caller{Plan: contract.Two})
-		a = call(t.Context(), start(t, same, limited(t, down{}, noSubject, gatehousegrpc.Options{FailOpen: true, Errors: errs})...))
-		expect(t, a, codes.Internal, "The service failed to answer this request.")
-	})
-}
-
 func TestIdentifyFails(t *testing.T) {
 	missing := apierror.New(http.StatusNotFound, "tenant_not_found", "There is no tenant with this name.")
 	for name, c := range map[string]struct {

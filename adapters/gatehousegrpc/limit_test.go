@@ -103,8 +103,12 @@ func TestRefusals(t *testing.T) {
 			ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("debtor")}, 0, codes.PermissionDenied, "PLAN_SUSPENDED",
 			"Your plan is suspended and allows no requests. Contact the operator of this service.", 0, "0/0",
 		},
-		"unlimited":  {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("staff")}, 9, codes.OK, "", "", 0, "/"},
-		"no plan":    {ratelimit.Caller{Subject: "a"}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
+		"unlimited": {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("staff")}, 9, codes.OK, "", "", 0, "/"},
+		"no plan":   {ratelimit.Caller{Subject: "a"}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
+		"the engine is down": {
+			ratelimit.Caller{Subject: "a", Plan: contract.Two}, 0, codes.Unavailable, "UNAVAILABLE",
+			"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.", time.Second, "0/2",
+		},
 		"no subject": {ratelimit.Caller{Plan: contract.Two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
 		"one of several": {
 			ratelimit.Caller{Subject: "a", Plan: contract.Two, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},
@@ -116,7 +120,11 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 				errs, logs := contract.Logged()
-				conn := start(t, same, limited(t, contract.NewClock().Engine(t), contract.Caller(c.caller), gatehousegrpc.Options{Errors: errs})...)
+				var l ratelimit.Limiter = contract.NewClock().Engine(t)
+				if name == "the engine is down" {
+					l = down{}
+				}
+				conn := start(t, same, limited(t, l, contract.Caller(c.caller), gatehousegrpc.Options{Errors: errs})...)
 				for range c.before {
 					call(t.Context(), conn)
 				}
@@ -135,7 +143,8 @@ func TestRefusals(t *testing.T) {
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}
-				if want := c.code == codes.Internal; want != (logs.Text() != "") || want != strings.Contains(logs.Text(), "gatehousegrpc: identify or Options.Cost returned") {
+				want := map[codes.Code]string{codes.Internal: "gatehousegrpc: identify or Options.Cost returned", codes.Unavailable: "10.0.0.7"}[c.code]
+				if (want != "") != (logs.Text() != "") || !strings.Contains(logs.Text(), want) {
 					t.Errorf("the log has %q", logs.Text())
 				}
 			})

@@ -1,12 +1,10 @@
 package inflight_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -106,42 +104,6 @@ func TestClientGoesWhileItWaits(t *testing.T) {
 			t.Errorf("the first request: %d, want 200", got)
 		}
 	})
-}
-
-// A hijacked connection counts until the handler returns, and works on after it.
-func TestHijackedConnection(t *testing.T) {
-	l := newLimiter(t, 1, inflight.Options{})
-	hijacked, leave := make(chan net.Conn), make(chan struct{})
-	s := httptest.NewServer(l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-		}
-		hijacked <- conn
-		<-leave
-	})))
-	defer s.Close()
-	client, err := net.Dial("tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: pets\r\nSubject: ann\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	conn := <-hijacked
-	defer conn.Close()
-	if got := get(t.Context(), s); got != 429 {
-		t.Errorf("while the handler runs: %d, want 429", got)
-	}
-	close(leave)
-	eventually(t, l, "after the handler", nothingRuns)
-	if _, err := io.WriteString(conn, "still here\n"); err != nil {
-		t.Error(err)
-	}
-	if line, err := bufio.NewReader(client).ReadString('\n'); line != "still here\n" {
-		t.Errorf("the hijacked connection: %q, %v", line, err)
-	}
 }
 
 // http.TimeoutHandler answers before the handler inside it returns. Around the limiter,

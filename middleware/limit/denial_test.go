@@ -120,56 +120,6 @@ func TestDenialNamesTheQuotasThatRefuse(t *testing.T) {
 	}
 }
 
-func TestProblemTypes(t *testing.T) {
-	p := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	for _, tt := range []struct {
-		name string
-		kind ratelimit.Kind
-		want map[string]any
-	}{
-		{"client", 0, map[string]any{
-			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
-			"status": 429.0, "code": "client_banned",
-			"detail": "You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says.",
-		}},
-		{"key", ratelimit.KindAPIKey, map[string]any{
-			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
-			"status": 429.0, "code": "api_key_banned",
-			"detail": "This API key is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says.",
-		}},
-		{"network", ratelimit.KindNetwork, map[string]any{
-			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
-			"status": 429.0, "code": "client_banned",
-			"detail": "Your network is temporarily banned from sending requests without a valid API key because it kept sending them after reaching its limit. Wait as long as Retry-After says.",
-		}},
-	} {
-		plan := ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))
-		at := time.Unix(now, 0)
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Kind: tt.kind}, limit.Options{}, ok)
-		var body map[string]any
-		for range 3 {
-			r := httptest.NewRequest("GET", "/", nil)
-			r.Header.Set("Accept", "application/problem+json")
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			body = nil
-			_ = json.Unmarshal(w.Body.Bytes(), &body)
-		}
-		if diff := cmp.Diff(tt.want, body); diff != "" {
-			t.Errorf("ban of a %s (-want +got):\n%s", tt.name, diff)
-		}
-	}
-	want := map[string]any{
-		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded", "title": "Quota Exceeded", "status": 429.0,
-		"code": "rate_limit_exceeded", "violated-policies": []any{"minute"},
-		"detail": "You have reached the limit of 1 request per minute. Wait as long as Retry-After says.",
-	}
-	got := denied(t, ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1)))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("limited (-want +got):\n%s", diff)
-	}
-}
-
 // Options.Deny gets each denial, after the header fields are set, and writes all of
 // the response. Everything else is answered as without it.
 func TestDeny(t *testing.T) {
@@ -217,31 +167,14 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// Error is what the middleware writes, and nothing for requests that it admits.
-func TestDecisionError(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(5))
-	for _, tt := range []struct {
-		d    ratelimit.Decision
-		want string
-	}{
-		{ratelimit.Decision{}, "none"},
-		{ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: 1}, "none"},
-		{ratelimit.Decision{Outcome: ratelimit.Spared, Plan: plan, Cost: 1}, "none"},
-		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: plan, Cost: 1, StrikesLeft: -1},
-			"429 rate_limit_exceeded: You have reached the limit of 5 requests per minute. Wait as long as Retry-After says."},
-		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: plan, Cost: 3, StrikesLeft: -1},
-			"429 rate_limit_exceeded: This request costs 3 units, and all 5 units per minute are used up. Wait as long as Retry-After says."},
-		{ratelimit.Decision{Outcome: ratelimit.Banned, Plan: plan, Cost: 1},
-			"429 client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
-		{ratelimit.Decision{Outcome: ratelimit.Suspended, Plan: plan, Cost: 1},
-			"403 plan_suspended: Your plan is suspended and allows no requests. Contact the operator of this service."},
+// There is no error for requests that are admitted, nor for one that an engine refuses without
+// a plan.
+func TestNoDenial(t *testing.T) {
+	for _, d := range []ratelimit.Decision{
+		{}, {Outcome: ratelimit.Allowed, Plan: tokens}, {Outcome: ratelimit.Spared, Plan: tokens}, {Outcome: ratelimit.Limited},
 	} {
-		got := "none"
-		if e := limit.Denial(ratelimit.Caller{}, &tt.d); e != nil {
-			got = e.Error()
-		}
-		if got != tt.want {
-			t.Errorf("%v with cost %d:\n got %s\nwant %s", tt.d.Outcome, tt.d.Cost, got, tt.want)
+		if e := limit.Denial(ratelimit.Caller{}, &d); e != nil {
+			t.Errorf("%v: got %v, want none", d.Outcome, e)
 		}
 	}
 }

@@ -64,34 +64,6 @@ func expect(t *testing.T, w *httptest.ResponseRecorder, status int, code, remain
 	}
 }
 
-func TestMiddleware(t *testing.T) {
-	at := time.Unix(now, 0)
-	p := ratelimit.Penalty{Strikes: 2, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("small", p, ratelimit.PerHour(2), ratelimit.PerDay(100))
-	for kind, code := range map[ratelimit.Kind]string{
-		0: "client_banned", ratelimit.KindAPIKey: "api_key_banned", ratelimit.KindNetwork: "client_banned",
-	} {
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Kind: kind}, limit.Options{}, ok)
-		expect(t, get(h), 200, "", "1")
-		expect(t, get(h), 200, "", "0")
-		for _, left := range []string{"More than 1 further request before", "Any further request before"} {
-			w := get(h)
-			expect(t, w, 429, "rate_limit_exceeded", "0")
-			if !strings.Contains(w.Body.String(), left) || !strings.Contains(w.Body.String(), "2 requests per hour") {
-				t.Errorf("the body says neither the limit nor %q: %s", left, w.Body)
-			}
-			if got := w.Header().Get("Retry-After"); got != "3600" {
-				t.Errorf("Retry-After is %q, want the rest of the hour", got)
-			}
-		}
-		w := get(h)
-		expect(t, w, 429, code, "0")
-		if got := w.Header().Get("Retry-After"); got != "3600" {
-			t.Errorf("Retry-After is %q, want 3600, since the hour outlasts the ban", got)
-		}
-	}
-}
-
 func TestFieldsOnEveryResponse(t *testing.T) {
 	at := time.Unix(now, 0)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(100))
