@@ -19,7 +19,6 @@ import (
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // recoverUnary and recoverStream answer a panic, as a service does outside of the limit.
@@ -61,53 +60,34 @@ func TestNotServerError(t *testing.T) {
 	}
 }
 
-// A client cannot avoid a charge by cancelling the call or by a short deadline.
+// A client cannot avoid a charge by cancelling the call.
 func TestAbandonedCallsStayCharged(t *testing.T) {
-	for _, name := range []string{"cancelled", "deadline"} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				var engine *memory.Limiter
-				contract.WhenReached(t, func(deadline time.Duration) <-chan struct{} {
-					engine = contract.NewClock().Engine(t)
-					ctx, cancel := context.WithCancel(t.Context())
-					if name == "deadline" {
-						ctx, cancel = context.WithTimeout(t.Context(), deadline)
-					}
-					defer cancel()
-					ended, reached := make(chan struct{}), false
-					handler := func(ctx context.Context, _ string) (string, error) {
-						if reached = true; name == "cancelled" {
-							cancel()
-						}
-						<-ctx.Done()
-						return "", status.Error(codes.Internal, "because of the context")
-					}
-					end := func() {
-						if reached {
-							close(ended)
-						}
-					}
-					after := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
-						defer end()
-						return h(ctx, req)
-					}
-					afterStream := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
-						defer end()
-						return h(srv, ss)
-					}
-					opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(after), grpc.ChainStreamInterceptor(afterStream)},
-						limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})...)
-					if a := call(ctx, start(t, handler, opts...)); a.status.Code() == codes.OK {
-						t.Error("the client sees a success")
-					}
-					return ended
-				})
-				if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
-					t.Errorf("%d units used, want 1", n)
-				}
-			})
-		})
-	}
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		engine, ended := contract.NewClock().Engine(t), make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		handler := func(ctx context.Context, _ string) (string, error) {
+			cancel()
+			<-ctx.Done()
+			return "", status.Error(codes.Internal, "because of the context")
+		}
+		after := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+			defer close(ended)
+			return h(ctx, req)
+		}
+		afterStream := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+			defer close(ended)
+			return h(srv, ss)
+		}
+		opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(after), grpc.ChainStreamInterceptor(afterStream)},
+			limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})...)
+		if a := call(ctx, start(t, handler, opts...)); a.status.Code() == codes.OK {
+			t.Error("the client sees a success")
+		}
+		<-ended
+		if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
+			t.Errorf("%d units used, want 1", n)
+		}
+	})
 }
 
 // A serverStream is one whose messages fare as the errors say.

@@ -102,17 +102,19 @@ func limitReachedText(d *ratelimit.Decision) string {
 func unitsLeftText(d *ratelimit.Decision) string {
 	q, left := engine.Of(d.Plan).Quota(d.Applicable), d.States[d.Applicable].Remaining
 	text := "This request costs " + counted(d.Cost, "unit") + ", and "
+	rest, of, verb := strconv.FormatInt(left, 10), counted(q.Limit, "unit")+" per "+perWindow(q), " are "
+	if left == 1 {
+		verb = " is "
+	}
 	switch {
 	case q.Burst() > 0:
-		return text + smoothLeftText(q, left)
+		return text + rest + verb + "left now of the limit of " + of + atMost(q) + "."
 	case left == 0 && q.Limit == 1:
-		return text + "the 1 unit per " + perWindow(q) + " is used up."
+		return text + "the " + of + " is used up."
 	case left == 0:
-		return text + "all " + counted(q.Limit, "unit") + " per " + perWindow(q) + " are used up."
-	case left == 1:
-		return text + "1 of the " + counted(q.Limit, "unit") + " per " + perWindow(q) + " is left."
+		return text + "all " + of + " are used up."
 	default:
-		return text + strconv.FormatInt(left, 10) + " of the " + counted(q.Limit, "unit") + " per " + perWindow(q) + " are left."
+		return text + rest + " of the " + of + verb + "left."
 	}
 }
 
@@ -178,16 +180,6 @@ func atMost(q ratelimit.Quota) string {
 		return ""
 	}
 	return ", at most " + strconv.FormatInt(q.Burst(), 10) + " at once"
-}
-
-// smoothLeftText is the rest of unitsLeftText.
-func smoothLeftText(q ratelimit.Quota, left int64) string {
-	verb := " are"
-	if left == 1 {
-		verb = " is"
-	}
-	return strconv.FormatInt(left, 10) + verb + " left now of the limit of " +
-		counted(q.Limit, "unit") + " per " + perWindow(q) + atMost(q) + "."
 }
 
 // perWindowOrAtOnce follows the largest cost.

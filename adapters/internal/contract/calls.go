@@ -59,18 +59,3 @@ func Logged() (*apierror.Responder, *Log) {
 	log := new(Log)
 	return &apierror.Responder{Logger: slog.New(slog.NewTextHandler(log, nil))}, log
 }
-
-// WhenReached makes calls whose deadlines are further and further away, until one reaches
-// its handler, which a short deadline may not allow on a busy machine. call returns a channel
-// that is closed when the handler has returned, and what is around it.
-func WhenReached(t *testing.T, call func(deadline time.Duration) (ended <-chan struct{})) {
-	t.Helper()
-	for d := 100 * time.Millisecond; d < time.Minute; d *= 4 {
-		select {
-		case <-call(d):
-			return
-		case <-time.After(10 * time.Second):
-		}
-	}
-	t.Fatal("no call has reached its handler")
-}
