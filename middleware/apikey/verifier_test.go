@@ -77,7 +77,7 @@ func TestNewVerifierRefuses(t *testing.T) {
 func TestMoreFormats(t *testing.T) {
 	live, test, old := newFormat(t, "pet_live_"), newFormat(t, "pet_test_"), newFormat(t, "pet_")
 	store := newStore()
-	more := []*apikey.Format{test, old}
+	more := append(make([]*apikey.Format, 0, 3), test, old)
 	v := newVerifier(t, store, apikey.Options{MoreFormats: more})
 	more[0] = newFormat(t, "pet_dev_") // the Verifier has a copy
 	for prefix, format := range map[string]*apikey.Format{"pet_live_": live, "pet_test_": test, "pet_": old} {
