@@ -15,9 +15,7 @@ import (
 // Like NewRequire it panics if a is nil. Metrics: CallAuthentication of package telemetry.
 func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewIdentify")
-	return interceptor(func(ctx context.Context, method string, header http.Header) (context.Context, *rpclimit.Call) {
-		return a.IdentifyCall(ctx, method, header["Authorization"]), nil
-	})
+	return interceptor(func(r *http.Request) (context.Context, *rpclimit.Call) { return a.IdentifyCall(r), nil })
 }
 
 // NewRequire returns an interceptor that refuses a call without a principal:
@@ -32,13 +30,11 @@ func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 // need no token and no limit: mount their handlers without these interceptors.
 func NewRequire[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewRequire")
-	return interceptor(func(ctx context.Context, method string, _ http.Header) (context.Context, *rpclimit.Call) {
-		return ctx, rpclimit.Require(ctx, a, method)
-	})
+	return interceptor(func(r *http.Request) (context.Context, *rpclimit.Call) { return r.Context(), rpclimit.Require(r, a) })
 }
 
 // An interceptor returns the context of a call to the server, or its refusal.
-type interceptor func(ctx context.Context, method string, header http.Header) (context.Context, *rpclimit.Call)
+type interceptor func(r *http.Request) (context.Context, *rpclimit.Call)
 
 // WrapUnary is part of [connect.Interceptor].
 func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
@@ -46,7 +42,7 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if req.Spec().IsClient {
 			return next(ctx, req)
 		}
-		ctx, refused := i(ctx, req.Spec().Procedure, req.Header())
+		ctx, refused := i(rpclimit.Request(ctx, req.Spec().Procedure, req.Header(), req.Peer().Addr))
 		if refused != nil {
 			setUnaryHeader(ctx, refused.Fields)
 			return nil, connectError(refused.Denial)
@@ -58,7 +54,7 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 // WrapStreamingHandler is part of [connect.Interceptor].
 func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		ctx, refused := i(ctx, conn.Spec().Procedure, conn.RequestHeader())
+		ctx, refused := i(rpclimit.Request(ctx, conn.Spec().Procedure, conn.RequestHeader(), conn.Peer().Addr))
 		if refused != nil {
 			setHeader(conn.ResponseHeader(), refused.Fields)
 			return connectError(refused.Denial)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -19,7 +18,7 @@ import (
 func Identify[P any](a *bearer.Authenticator[P]) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	rpclimit.MustHave(a, "gatehousegrpc: Identify")
 	return intercept(func(ctx context.Context, method string) (context.Context, *rpclimit.Call) {
-		return a.IdentifyCall(ctx, method, metadata.ValueFromIncomingContext(ctx, "authorization")), nil
+		return a.IdentifyCall(request(ctx, method)), nil
 	})
 }
 
@@ -75,6 +74,6 @@ func Require[P any](a *bearer.Authenticator[P], open ...string) (grpc.UnaryServe
 		if slices.Contains(open, method) || slices.Contains(open, service) {
 			return ctx, nil
 		}
-		return ctx, rpclimit.Require(ctx, a, method)
+		return ctx, rpclimit.Require(rpclimit.Request(ctx, method, nil, ""), a)
 	})
 }

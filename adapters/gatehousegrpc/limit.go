@@ -76,7 +76,8 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 
 type gate struct{ *rpclimit.Gate }
 
-func (g *gate) open(ctx context.Context, method string) *rpclimit.Call {
+// request returns a call as a request, with its metadata as the header.
+func request(ctx context.Context, method string) *http.Request {
 	md, _ := metadata.FromIncomingContext(ctx)
 	header := make(http.Header, len(md))
 	for name, values := range md {
@@ -86,11 +87,11 @@ func (g *gate) open(ctx context.Context, method string) *rpclimit.Call {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		remoteAddr = p.Addr.String()
 	}
-	return g.Open(rpclimit.Request(ctx, method, header, remoteAddr))
+	return rpclimit.Request(ctx, method, header, remoteAddr)
 }
 
 func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	call := g.open(ctx, info.FullMethod)
+	call := g.Open(request(ctx, info.FullMethod))
 	if call.Denial != nil {
 		_ = grpc.SetTrailer(ctx, refusedMetadata(call))
 		return nil, statusError(call.Denial)
@@ -134,7 +135,7 @@ func statusOf(err error) *status.Status {
 
 func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	ctx := ss.Context()
-	call := g.open(ctx, info.FullMethod)
+	call := g.Open(request(ctx, info.FullMethod))
 	if call.Denial != nil {
 		ss.SetTrailer(refusedMetadata(call))
 		return statusError(call.Denial)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/response"
@@ -109,29 +108,29 @@ func (a *Authenticator[P]) refusals(realm, name string) {
 // what it found.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := a.identify(r.Context(), r.Header["Authorization"])
-		if a.opts.Observe != nil && id.outcome != Authenticated {
-			a.opts.Observe(r, id.outcome, id.reason)
-		}
-		response.ServeCopy(next, w, r, r.WithContext(id))
+		response.ServeCopy(next, w, r, r.WithContext(a.IdentifyCall(r)))
 	})
 }
 
-func (a *Authenticator[P]) identify(ctx context.Context, authorization []string) *identity[P] {
-	id := &identity[P]{Context: ctx, by: a}
+// IdentifyCall is Identify for interceptors of packages such as gatehousegrpc and
+// gatehouseconnect, which make a request of each call. It returns the context of r with
+// what it found.
+func (a *Authenticator[P]) IdentifyCall(r *http.Request) context.Context {
+	id := &identity[P]{Context: r.Context(), by: a}
 	var token string
-	token, id.outcome, id.reason = credentials(authorization)
-	if id.outcome != Authenticated {
-		return id
+	if token, id.outcome, id.reason = credentials(r.Header["Authorization"]); id.outcome == Authenticated {
+		principal, err := a.verify(id.Context, token)
+		switch {
+		case err == nil:
+			id.principal = principal
+		case errors.Is(err, ErrInvalid):
+			id.outcome, id.reason = Invalid, err
+		default:
+			id.outcome, id.reason = Unavailable, err
+		}
 	}
-	principal, err := a.verify(id.Context, token)
-	switch {
-	case err == nil:
-		id.principal = principal
-	case errors.Is(err, ErrInvalid):
-		id.outcome, id.reason = Invalid, err
-	default:
-		id.outcome, id.reason = Unavailable, err
+	if a.opts.Observe != nil && id.outcome != Authenticated {
+		a.opts.Observe(r, id.outcome, id.reason)
 	}
 	return id
 }
@@ -186,30 +185,11 @@ func (a *Authenticator[P]) Protect(next http.Handler) http.Handler {
 	return a.Identify(a.Require(next))
 }
 
-// IdentifyCall is Identify for a call that interceptors see, such as one of gRPC or
-// Connect: packages gatehousegrpc and gatehouseconnect call it. It returns ctx with what
-// it found in the values of authorization in the call's metadata.
-//
-// Options.Observe gets a request that has the context, the method as the path of its
-// URL, such as "/pets.v1.Pets/Get", and no other field than Authorization.
-func (a *Authenticator[P]) IdentifyCall(ctx context.Context, method string, authorization []string) context.Context {
-	id := a.identify(ctx, authorization)
-	if a.opts.Observe != nil && id.outcome != Authenticated {
-		r := &http.Request{
-			Method: http.MethodPost, URL: &url.URL{Path: method},
-			Proto: "HTTP/2.0", ProtoMajor: 2,
-			Header: http.Header{"Authorization": authorization},
-		}
-		a.opts.Observe(r.WithContext(ctx), id.outcome, id.reason)
-	}
-	return id
-}
-
 // RequireCall is Require for a call: it returns nil if IdentifyCall or Identify of the
-// same Authenticator has found a principal in it. Otherwise it returns the error to
-// answer with and its header fields, and logs what Require logs.
-func (a *Authenticator[P]) RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error) {
-	field, value, err := a.refusal(ctx)
+// same Authenticator has found a principal in the context of r. Otherwise it returns the
+// error to answer with and its header fields, and logs what Require logs.
+func (a *Authenticator[P]) RequireCall(r *http.Request) (http.Header, *apierror.Error) {
+	field, value, err := a.refusal(r.Context())
 	if err == nil {
 		return nil, nil
 	}
@@ -217,5 +197,5 @@ func (a *Authenticator[P]) RequireCall(ctx context.Context, method string) (http
 	if field != "" {
 		fields[field] = value
 	}
-	return fields, a.opts.Errors.Public((&http.Request{Method: http.MethodPost, Pattern: method}).WithContext(ctx), err)
+	return fields, a.opts.Errors.Public(r, err)
 }

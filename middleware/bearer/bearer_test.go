@@ -316,8 +316,10 @@ func TestCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log.Reset()
 			observed = nil
-			ctx := auth.IdentifyCall(t.Context(), "/pets.Pets/Get", c.lines)
-			fields, err := auth.RequireCall(ctx, "/pets.Pets/Get")
+			r := httptest.NewRequest("POST", "/pets.Pets/Get", nil)
+			r.Pattern, r.Header["Authorization"] = "/pets.Pets/Get", c.lines
+			ctx := auth.IdentifyCall(r)
+			fields, err := auth.RequireCall(r.WithContext(ctx))
 			switch {
 			case c.status == 0 && err != nil:
 				t.Errorf("a valid token is refused: %v", err)
@@ -336,7 +338,7 @@ func TestCall(t *testing.T) {
 			}
 		})
 	}
-	if fields, err := auth.RequireCall(context.Background(), "/pets.Pets/Get"); err == nil || err.Status != 500 || len(fields) > 0 {
+	if fields, err := auth.RequireCall(request()); err == nil || err.Status != 500 || len(fields) > 0 {
 		t.Errorf("without IdentifyCall: %v with the fields %v, want a 500 without any", err, fields)
 	}
 }

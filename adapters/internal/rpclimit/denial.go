@@ -1,7 +1,6 @@
 package rpclimit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -143,7 +142,7 @@ func milliseconds(d time.Duration) time.Duration {
 
 // A Requirer refuses calls without a principal, as a bearer.Authenticator does.
 type Requirer interface {
-	RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error)
+	RequireCall(r *http.Request) (http.Header, *apierror.Error)
 }
 
 // MustHave panics if a constructor of an adapter gets no authenticator.
@@ -153,9 +152,9 @@ func MustHave(a Requirer, constructor string) {
 	}
 }
 
-// Require returns the refusal of a call, or nil if a finds a principal in ctx.
-func Require(ctx context.Context, a Requirer, method string) *Call {
-	fields, err := a.RequireCall(ctx, method)
+// Require returns the refusal of a call, or nil if a finds a principal in its context.
+func Require(r *http.Request, a Requirer) *Call {
+	fields, err := a.RequireCall(r)
 	if err == nil {
 		return nil
 	}
