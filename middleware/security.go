@@ -19,15 +19,9 @@ import "net/http"
 func SecurityHeaders(next http.Handler) http.Handler {
 	// Made once and shared by all responses. Each slice has the capacity 1, so
 	// that a handler that adds a value gets a slice of its own.
-	values := [...]string{
-		"nosniff",
-		"default-src 'none'; frame-ancestors 'none'",
-		"no-referrer",
-		"no-store",
-		"max-age=31536000; includeSubDomains",
-	}
-	value := func(i int) []string { return values[i : i+1 : i+1] }
-	nosniff, policy, referrer, cache, transport := value(0), value(1), value(2), value(3), value(4)
+	nosniff, referrer, cache := []string{"nosniff"}, []string{"no-referrer"}, []string{"no-store"}
+	policy := []string{"default-src 'none'; frame-ancestors 'none'"}
+	transport := []string{"max-age=31536000; includeSubDomains"}
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -217,13 +217,11 @@ type Options struct {
 	// that the server sets itself belongs further in.
 	ChargeIf func(r *http.Request, err error) bool
 
-	// Deny returns the error that answers a limited, banned or suspended call. If it
-	// returns nil, the call gets the default error; no result admits the call. An
-	// error with a gRPC status
-	// is sent as it is. An [apierror.Error] replaces the code, the reason and the
-	// text of the default error, and keeps RetryInfo and QuotaFailure. Any other error is
-	// logged, and the call ends with INTERNAL. The metadata is the same
-	// as without Deny. c is
-	// the one that Observe gets. Calls that could not be decided still get the default error.
+	// Deny returns the error that answers a limited, banned or suspended call. If it returns
+	// nil, the call gets the default error; no result admits the call. An error with a gRPC
+	// status is sent as it is. An [apierror.Error] replaces the code, the reason and the text
+	// of the default error, and keeps RetryInfo and QuotaFailure. Any other error is logged,
+	// and the call ends with INTERNAL. The metadata is the same as without Deny. c is the one
+	// that Observe gets. Calls that could not be decided still get the default error.
 	Deny func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
 }

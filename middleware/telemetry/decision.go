@@ -169,10 +169,6 @@ func (p *plans) plan(name string) *planSeries {
 	if s, ok := valueOf(&p.byName)[name]; ok {
 		return s
 	}
-	return p.addPlan(name)
-}
-
-func (p *plans) addPlan(name string) *planSeries {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := valueOf(&p.byName)
@@ -198,10 +194,6 @@ func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
 	if s, ok := valueOf(&plan.windows)[window]; ok {
 		return s
 	}
-	return p.addWindow(plan, window)
-}
-
-func (p *plans) addWindow(plan *planSeries, window time.Duration) *windowSeries {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := other
