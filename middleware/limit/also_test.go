@@ -2,7 +2,6 @@ package limit_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -149,22 +148,5 @@ func TestAlsoWithErrors(t *testing.T) {
 				wantLeft(t, l, "refused", 3, 10, 20)
 			}
 		})
-	}
-}
-
-// The service's own denial gets the subject that is refused.
-func TestAlsoDeny(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
-	use(t, l, ratelimit.Charge{Subject: "world", Plan: worldPlan, Cost: 20})
-	var denied ratelimit.Caller
-	h := handler(t, l, ann(), limit.Options{Deny: func(w http.ResponseWriter, _ *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
-		denied = c
-		w.WriteHeader(limit.Denial(c, &d).Status)
-	}}, ok)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.Code != 429 || denied.Subject != "world" || denied.Plan != worldPlan {
-		t.Errorf("got %d for %q under %v, want 429 for the world", w.Code, denied.Subject, denied.Plan)
 	}
 }

@@ -50,11 +50,6 @@ var ends = map[string]http.HandlerFunc{
 		_ = http.NewResponseController(w).Flush()
 		panic("no")
 	},
-	"GET /settle": func(_ http.ResponseWriter, r *http.Request) {
-		if err := limit.FromContext(r.Context()).Settle(r.Context(), 2); err != nil {
-			panic(err)
-		}
-	},
 	"GET /pets/:id": func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(201)
 		_, _ = io.WriteString(w, "rex")
@@ -64,7 +59,7 @@ var ends = map[string]http.HandlerFunc{
 // Test tests an adapter.
 func Test(t *testing.T, a Adapter) {
 	for name, test := range map[string]func(*testing.T, Adapter){
-		"rate limit": testRateLimit, "charge if": testChargeIf, "access log": testAccessLog,
+		"rate limit": testRateLimit, "access log": testAccessLog,
 		"each middleware": testEachMiddleware, "streams": testStreams, "hijack": testHijack,
 		"temporary files": testTemporaryFiles, "trailers and pattern": testTrailersAndPattern,
 		"goroutine": testGoroutine, "called too late": testCalledTooLate, "replaced context": testReplacedContext,
@@ -113,21 +108,6 @@ func testRateLimit(t *testing.T, a Adapter) {
 				t.Errorf("got %s and Retry-After %q, want a ban of 60 seconds", got.Body, got.Header.Get("Retry-After"))
 			}
 		})
-	}
-}
-
-// ChargeIf sees the status of a handler, and a handler settles.
-func testChargeIf(t *testing.T, a Adapter) {
-	send := Serve(t, a.New([]Wrap{{Limiter(t, limit.Options{
-		Context:  true,
-		ChargeIf: func(_ *http.Request, status int) bool { return status != 404 },
-	})}}, ends))
-	for _, want := range []struct{ path, remaining string }{
-		{"/notfound", "2"}, {"/notfound", "2"}, {"/settle", "2"}, {"/ok", "0"},
-	} {
-		if got := send("GET", want.path, "").Remaining(); got != want.remaining {
-			t.Errorf("%s: %s left, want %s", want.path, got, want.remaining)
-		}
 	}
 }
 
