@@ -17,82 +17,72 @@ var limits = part{
 		{
 			name: "allowed", title: "Allowed",
 			text:    "Every response, errors included, says how much is left of the quota with the least remaining. A client that sends at most Remaining requests until Reset is not limited, unless others share its quota.",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 0, limit.Options{}) },
+			handler: limited(free, 0, limit.Options{}),
 		},
 		{
 			name: "limited", title: "Limited",
 			text:    "The first request beyond a quota. It was not charged. Wait as long as Retry-After says, then send it again. Further requests in the next two seconds are not strikes, since they may have been in flight.",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
+			handler: limited(free, 60, limit.Options{}),
 		},
 		{
 			name: "limited_strikes", title: "Limited, with strikes",
 			text:    "The client did not wait: this is its fourth strike. The text counts down. Send no request until Retry-After has passed, neither this one nor another.",
-			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 3) },
+			handler: struck(ratelimit.KindAPIKey, 3),
 		},
 		{
 			name: "limited_last", title: "Last before a ban",
 			text:    "The tenth strike, the last that starts no ban. Wait as long as Retry-After says.",
-			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 9) },
+			handler: struck(ratelimit.KindAPIKey, 9),
 		},
 		{
 			name: "banned_api_key", title: "Banned API key",
 			text:    "One strike more starts a ban. The `code` tells a ban from a limit. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
-			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 10) },
+			handler: struck(ratelimit.KindAPIKey, 10),
 		},
 		{
 			name: "banned_network", title: "Banned network",
 			text:    "Clients without a valid API key are counted by their network, all of a network together. A client there that sends a valid API key is not banned. Correct the client, as above.",
-			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindNetwork, 10) },
+			handler: struck(ratelimit.KindNetwork, 10),
 		},
 		{
 			name: "banned_client", title: "Banned client",
 			text:    "A caller of any other kind, such as a user. The code is that of a network.",
-			handler: func(t *testing.T) http.Handler { return struck(t, 0, 10) },
+			handler: struck(0, 10),
 		},
 		{
 			name: "suspended", title: "Suspended plan",
-			text: "The plan allows no requests. There is no Retry-After: a retry does not help until the operator changes the plan.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.SuspendedPlan("debtor"), 0, limit.Options{})
-			},
+			text:    "The plan allows no requests. There is no Retry-After: a retry does not help until the operator changes the plan.",
+			handler: limited(ratelimit.SuspendedPlan("debtor"), 0, limit.Options{}),
 		},
 		{
 			name: "unlimited", title: "Unlimited plan",
-			text: "Responses have none of the fields.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.UnlimitedPlan("partner"), 0, limit.Options{})
-			},
+			text:    "Responses have none of the fields.",
+			handler: limited(ratelimit.UnlimitedPlan("partner"), 0, limit.Options{}),
 		},
 		{
 			name: "limited_cost", title: "Limited by cost",
-			text: "Requests of this service differ in cost, so the text counts units. A cheaper request may still be admitted: Remaining says up to which cost, if the other quotas have as much.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 50, limit.Options{Cost: costs(25)})
-			},
+			text:    "Requests of this service differ in cost, so the text counts units. A cheaper request may still be admitted: Remaining says up to which cost, if the other quotas have as much.",
+			handler: limited(free, 50, limit.Options{Cost: costs(25)}),
 		},
 		{
 			name: "cost_exceeds_limit", title: "Cost exceeds limit",
-			text: "The request costs more than a whole window allows. It was not charged, and there is no Retry-After: send a smaller request.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 50, limit.Options{Cost: costs(100)})
-			},
+			text:    "The request costs more than a whole window allows. It was not charged, and there is no Retry-After: send a smaller request.",
+			handler: limited(free, 50, limit.Options{Cost: costs(100)}),
 		},
 		{
 			name: "unavailable_closed", title: "Engine unavailable, closed",
 			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile, which is the default. The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
-			handler: func(t *testing.T) http.Handler { return failing(t, false) },
+			handler: failing(false),
 		},
 		{
 			name: "unavailable_open", title: "Engine unavailable, open",
 			text:    "The service admits requests meanwhile (`FailOpen`). The fields are those of an unused quota.",
-			handler: func(t *testing.T) http.Handler { return failing(t, true) },
+			handler: failing(true),
 		},
 		{
 			name: "shadow", title: "Shadow mode",
-			text: "The service tries a plan before it enforces it (`Options.Shadow`). Requests beyond the limit are served, with Remaining 0 and without Retry-After.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 60, limit.Options{Shadow: true})
-			},
+			text:    "The service tries a plan before it enforces it (`Options.Shadow`). Requests beyond the limit are served, with Remaining 0 and without Retry-After.",
+			handler: limited(free, 60, limit.Options{Shadow: true}),
 		},
 	},
 }
@@ -102,10 +92,12 @@ func costs(units int64) func(*http.Request) int64 {
 }
 
 // failing returns pets behind a limiter whose engine does not answer.
-func failing(t *testing.T, open bool) http.Handler {
-	engine := ratelimittest.NewRecorder(newEngine(t))
-	engine.Fail()
-	return counted(t, engine, owner(free), limit.Options{FailOpen: open})
+func failing(open bool) state {
+	return func(t *testing.T) http.Handler {
+		engine := ratelimittest.NewRecorder(newEngine(t))
+		engine.Fail()
+		return counted(t, engine, owner(free), limit.Options{FailOpen: open})
+	}
 }
 
 var quotas = part{
@@ -114,10 +106,8 @@ var quotas = part{
 	answers: []answer{
 		{
 			name: "several_quotas", title: "Several quotas",
-			text: "The plan is 60 requests per minute and 50 per day, and the day is used up. Of several exhausted quotas the fields describe the one that refuses the request for the longest time, and Retry-After covers all of them.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.MustPlan("small", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(50)), 50, limit.Options{})
-			},
+			text:    "The plan is 60 requests per minute and 50 per day, and the day is used up. Of several exhausted quotas the fields describe the one that refuses the request for the longest time, and Retry-After covers all of them.",
+			handler: limited(ratelimit.MustPlan("small", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(50)), 50, limit.Options{}),
 		},
 		{
 			name: "several_charges", title: "Several charges",
@@ -134,17 +124,13 @@ var quotas = part{
 		},
 		{
 			name: "calendar", title: "Calendar month",
-			text: "The plan is 1,000 requests per month, from the 17th. The window ends on 17 March at 00:00 UTC. A client should not hold requests back for so long, but report the limit.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17)), 1000, limit.Options{})
-			},
+			text:    "The plan is 1,000 requests per month, from the 17th. The window ends on 17 March at 00:00 UTC. A client should not hold requests back for so long, but report the limit.",
+			handler: limited(ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17)), 1000, limit.Options{}),
 		},
 		{
 			name: "smooth", title: "Smooth quota",
-			text: "The plan is 60 requests per minute, at most 10 at once. Limit is the burst, and Reset the time at which the whole burst is available again. The next unit comes back earlier: Retry-After says when.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60).Smooth(10)), 10, limit.Options{})
-			},
+			text:    "The plan is 60 requests per minute, at most 10 at once. Limit is the burst, and Reset the time at which the whole burst is available again. The next unit comes back earlier: Retry-After says when.",
+			handler: limited(ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60).Smooth(10)), 10, limit.Options{}),
 		},
 	},
 }
@@ -155,42 +141,36 @@ var forms = part{
 	answers: []answer{
 		{
 			name: "draft_allowed", title: "Fields of the draft",
-			text: "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`. The draft may still change.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, monthly, 17, limit.Options{Headers: limit.DraftRateLimit})
-			},
+			text:    "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`. The draft may still change.",
+			handler: limited(monthly, 17, limit.Options{Headers: limit.DraftRateLimit}),
 		},
 		{
 			name: "draft_limited", title: "Fields of the draft, limited",
-			text: "All quotas appear. Retry-After says how long to wait, whatever the fields.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, monthly, 60, limit.Options{Headers: limit.DraftRateLimit})
-			},
+			text:    "All quotas appear. Retry-After says how long to wait, whatever the fields.",
+			handler: limited(monthly, 60, limit.Options{Headers: limit.DraftRateLimit}),
 		},
 		{
 			name: "no_fields", title: "No fields",
-			text: "With `NoHeaders` only a refused request has a field: Retry-After.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 60, limit.Options{Headers: limit.NoHeaders})
-			},
+			text:    "With `NoHeaders` only a refused request has a field: Retry-After.",
+			handler: limited(free, 60, limit.Options{Headers: limit.NoHeaders}),
 		},
 		{
 			name: "problem_limited", title: "Problem details, limited",
 			text:    "A client that prefers `application/problem+json` gets the same error as problem details (RFC 9457). `violated-policies` names the exhausted quotas as RateLimit-Policy does.",
 			request: withField("Accept: application/problem+json"),
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
+			handler: limited(free, 60, limit.Options{}),
 		},
 		{
 			name: "problem_banned", title: "Problem details, banned",
 			text:    "A ban has a type of its own.",
 			request: withField("Accept: application/problem+json"),
-			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 10) },
+			handler: struck(ratelimit.KindAPIKey, 10),
 		},
 		{
 			name: "head_limited", title: "HEAD",
 			text:    "The header section of GET and no body. Without the body a client cannot tell a ban from a limit, and need not: Retry-After covers both.",
 			request: "HEAD /v1/pets HTTP/1.1\nHost: api.example.com\n\n",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
+			handler: limited(free, 60, limit.Options{}),
 		},
 	},
 }

@@ -88,7 +88,7 @@ var authentication = part{
 		{
 			name: "bearer_missing", title: "No token",
 			text:    "There is no Authorization field, or one of another scheme. Send the token.",
-			handler: func(t *testing.T) http.Handler { return protected(t, bearer.ErrInvalid) },
+			handler: protected(bearer.ErrInvalid),
 		},
 		{
 			name: "bearer_limited", title: "No token, inside a rate limit",
@@ -103,25 +103,29 @@ var authentication = part{
 			name: "bearer_invalid", title: "Invalid token",
 			text:    "The token is malformed, unknown, expired or revoked; the response does not say which. A retry does not help: get a new token.",
 			request: withField("Authorization: Bearer secret"),
-			handler: func(t *testing.T) http.Handler { return protected(t, bearer.ErrInvalid) },
+			handler: protected(bearer.ErrInvalid),
 		},
 		{
 			name: "bearer_repeated", title: "Two Authorization fields",
 			text:    "A fault of the client, or of a proxy that adds a field and does not replace it.",
 			request: withField("Authorization: Bearer secret\nAuthorization: Bearer secret"),
-			handler: func(t *testing.T) http.Handler { return protected(t, bearer.ErrInvalid) },
+			handler: protected(bearer.ErrInvalid),
 		},
 		{
 			name: "bearer_unavailable", title: "Token not verified",
 			text:    "The service could not verify the token, such as during an outage of its database. There is no challenge, since the token may be valid: keep it, and retry.",
 			request: withField("Authorization: Bearer secret"),
-			handler: func(t *testing.T) http.Handler { return protected(t, errors.New("the database does not answer")) },
+			handler: protected(errors.New("the database does not answer")),
 		},
 	},
 }
 
 // protected returns pets behind an authenticator that fails to verify tokens with err.
-func protected(t *testing.T, err error) http.Handler { return authenticator(t, err).Protect(pets) }
+func protected(err error) state {
+	return func(t *testing.T) http.Handler {
+		return authenticator(t, err).Protect(pets)
+	}
+}
 
 func authenticator(t *testing.T, err error) *bearer.Authenticator[string] {
 	verify := func(context.Context, string) (string, error) { return "", fmt.Errorf("verify: %w", err) }
@@ -134,40 +138,36 @@ var deprecated = part{
 	answers: []answer{
 		{
 			name: "deprecated", title: "Deprecated",
-			text: "The operation still works. Deprecation (RFC 9745) says since when it is deprecated, in Unix seconds, and Sunset (RFC 8594) when it is removed. Log both with the links, and call the successor before the sunset.",
-			handler: func(t *testing.T) http.Handler {
-				return declared(t, time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC))
-			},
+			text:    "The operation still works. Deprecation (RFC 9745) says since when it is deprecated, in Unix seconds, and Sunset (RFC 8594) when it is removed. Log both with the links, and call the successor before the sunset.",
+			handler: declared(time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC)),
 		},
 		{
 			name: "brownout", title: "Brownout",
 			text: "A short time before the sunset in which the operation is switched off, so that its users notice. It works again after Retry-After, until the sunset.",
-			handler: func(t *testing.T) http.Handler {
-				return declared(t, time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC), deprecation.Brownout{
-					Start: start.Truncate(time.Hour), End: start.Truncate(time.Hour).Add(time.Hour),
-				})
-			},
+			handler: declared(time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC), deprecation.Brownout{
+				Start: start.Truncate(time.Hour), End: start.Truncate(time.Hour).Add(time.Hour),
+			}),
 		},
 		{
 			name: "removed", title: "Removed",
-			text: "From the sunset on. There is no Sunset field any more. There is no Retry-After, because a retry does not help: call the successor.",
-			handler: func(t *testing.T) http.Handler {
-				return declared(t, time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
-			},
+			text:    "From the sunset on. There is no Sunset field any more. There is no Retry-After, because a retry does not help: call the successor.",
+			handler: declared(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC)),
 		},
 	},
 }
 
 // declared returns pets as a deprecated operation.
-func declared(t *testing.T, sunset time.Time, brownouts ...deprecation.Brownout) http.Handler {
-	return must[*deprecation.Declaration](t)(deprecation.New(deprecation.Options{
-		Since:         time.Date(2025, time.December, 1, 0, 0, 0, 0, time.UTC),
-		Sunset:        sunset,
-		Documentation: "https://api.example.com/changes#pets",
-		Successor:     "/v2/pets",
-		Brownouts:     brownouts,
-		Errors:        quiet,
-	})).Enforce(pets)
+func declared(sunset time.Time, brownouts ...deprecation.Brownout) state {
+	return func(t *testing.T) http.Handler {
+		return must[*deprecation.Declaration](t)(deprecation.New(deprecation.Options{
+			Since:         time.Date(2025, time.December, 1, 0, 0, 0, 0, time.UTC),
+			Sunset:        sunset,
+			Documentation: "https://api.example.com/changes#pets",
+			Successor:     "/v2/pets",
+			Brownouts:     brownouts,
+			Errors:        quiet,
+		})).Enforce(pets)
+	}
 }
 
 var gateways = part{
@@ -177,17 +177,17 @@ var gateways = part{
 		{
 			name: "bad_gateway", title: "Bad gateway",
 			text:    "The backend cannot be reached, or its response is not usable.",
-			handler: func(t *testing.T) http.Handler { return forwarded(t, errors.New("connection refused")) },
+			handler: forwarded(errors.New("connection refused")),
 		},
 		{
 			name: "gateway_timeout", title: "Gateway timeout",
 			text:    "The backend did not answer in time.",
-			handler: func(t *testing.T) http.Handler { return forwarded(t, context.DeadlineExceeded) },
+			handler: forwarded(context.DeadlineExceeded),
 		},
 		{
 			name: "backend_limited", title: "Limit of the backend",
 			text:    "The gateway has used up what the backend allows it, and keeps requests back until Retry-After has passed. The backend has not carried out the request.",
-			handler: func(t *testing.T) http.Handler { return forwarded(t, usedUp(17*time.Second)) },
+			handler: forwarded(usedUp(17 * time.Second)),
 		},
 	},
 }
@@ -199,11 +199,13 @@ func (u usedUp) Error() string             { return "the backend limits this cli
 func (u usedUp) RetryAfter() time.Duration { return time.Duration(u) }
 
 // forwarded returns a gateway to a backend that fails with err.
-func forwarded(t *testing.T, err error) http.Handler {
-	return must[http.Handler](t)(gateway.New(&httputil.ReverseProxy{
-		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", "backend" },
-		Transport: broken{err},
-	}, quiet))
+func forwarded(err error) state {
+	return func(t *testing.T) http.Handler {
+		return must[http.Handler](t)(gateway.New(&httputil.ReverseProxy{
+			Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", "backend" },
+			Transport: broken{err},
+		}, quiet))
+	}
 }
 
 // broken is a Transport without a backend.

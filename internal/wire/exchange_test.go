@@ -102,10 +102,12 @@ func owner(plan *ratelimit.Plan) ratelimit.Caller {
 }
 
 // limited returns pets behind a limiter for an owner that has used some units.
-func limited(t *testing.T, plan *ratelimit.Plan, used int64, opts limit.Options) http.Handler {
-	engine := newEngine(t)
-	use(t, engine, "owner:ann", plan, used)
-	return counted(t, engine, owner(plan), opts)
+func limited(plan *ratelimit.Plan, used int64, opts limit.Options) state {
+	return func(t *testing.T) http.Handler {
+		engine := newEngine(t)
+		use(t, engine, "owner:ann", plan, used)
+		return counted(t, engine, owner(plan), opts)
+	}
 }
 
 // use charges units to a subject under a plan, one by one.
@@ -131,12 +133,14 @@ func limiter(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.O
 
 // struck returns pets behind a limiter for a caller of a kind that has sent so many
 // requests after it was limited, and after the grace.
-func struck(t *testing.T, kind ratelimit.Kind, strikes int) http.Handler {
-	c := owner(free)
-	c.Kind = kind
-	h := counted(t, newEngine(t), c, limit.Options{})
-	spend(h, 61)
-	time.Sleep(3 * time.Second)
-	spend(h, strikes)
-	return h
+func struck(kind ratelimit.Kind, strikes int) state {
+	return func(t *testing.T) http.Handler {
+		c := owner(free)
+		c.Kind = kind
+		h := counted(t, newEngine(t), c, limit.Options{})
+		spend(h, 61)
+		time.Sleep(3 * time.Second)
+		spend(h, strikes)
+		return h
+	}
 }

@@ -25,9 +25,11 @@ type answer struct {
 	// rest is sent after request and is not shown.
 	rest string
 
-	// handler returns the server's handler in the state in which the request meets it.
-	handler func(t *testing.T) http.Handler
+	handler state
 }
+
+// A state returns the server's handler in the state in which a request meets it.
+type state func(t *testing.T) http.Handler
 
 // sent returns the request of the answer.
 func (a answer) sent() string {
