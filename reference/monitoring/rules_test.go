@@ -25,31 +25,26 @@ func TestRules(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
 }
 
-func TestAlertsFire(t *testing.T) { promtool(t, "test", "rules", "alerts_test.yaml") }
+func TestAlertsFire(t *testing.T) {
+	testenv.Long(t, "lets promtool evaluate each alert over hours")
+	promtool(t, "test", "rules", "alerts_test.yaml")
+}
 
 // The configuration in README.md is one that Prometheus takes, and names the job that the
 // rules ask for.
 func TestScrapeConfiguration(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(readme), "```yaml\n")
+	_, rest, _ := strings.Cut(readFile(t, "README.md"), "```yaml\n")
 	config, _, found := strings.Cut(rest, "```")
 	if !found || !strings.Contains(config, "job_name: petstore\n") {
 		t.Fatalf("README.md has no configuration with the job petstore, but %q", config)
 	}
 	dir := t.TempDir()
-	rules, err := os.ReadFile("alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{
-		"alerts.yaml":    rules,
-		"petstore.token": nil,
-		"prometheus.yml": []byte(strings.ReplaceAll(config, "# authorization:", "authorization:")),
+	for name, text := range map[string]string{
+		"alerts.yaml":    readFile(t, "alerts.yaml"),
+		"petstore.token": "",
+		"prometheus.yml": strings.ReplaceAll(config, "# authorization:", "authorization:"),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,11 +53,7 @@ func TestScrapeConfiguration(t *testing.T) {
 
 // Each alert has a case in which it fires and one in which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
-	data, err := os.ReadFile("alerts_test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(data)
+	text := readFile(t, "alerts_test.yaml")
 	for _, a := range readAlerts(t) {
 		if !strings.Contains(text, "alertname: "+a.Alert+"\n") {
 			t.Errorf("alerts_test.yaml has no case in which %s fires", a.Alert)
@@ -117,12 +108,8 @@ type shown struct {
 
 func readPanels(t *testing.T) []shown {
 	t.Helper()
-	data, err := os.ReadFile("dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var d struct{ Panels []shown }
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, "dashboard.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d.Panels

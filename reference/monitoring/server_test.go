@@ -2,7 +2,6 @@ package monitoring
 
 import (
 	"bufio"
-	"context"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,43 +115,19 @@ func (s *server) petstore(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// ask sends a request to the API, with a header field if there is one, and returns the
-// status.
-func (s *server) ask(t *testing.T, method, path, key, body string, field ...string) (status int) {
+// metrics returns what Prometheus reads.
+func (s *server) metrics(t *testing.T) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.api+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if len(field) == 2 {
-		r.Header.Set(field[0], field[1])
-	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := http.Get(s.admin + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode
-}
-
-// scrape reads the metrics as Prometheus does.
-func (s *server) scrape(ctx context.Context) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin+"/metrics", nil)
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
+	return string(body)
 }
 
 // strict bans at the second strike. A window of the plan small does not end in a test.
@@ -168,10 +142,7 @@ func expose(t *testing.T) catalogue {
 	t.Helper()
 	c := catalogue{}
 	for _, exercise := range []func(*testing.T) *server{alone, withRedis, withPostgres, withTLS} {
-		s := exercise(t)
-		if err := c.add(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		c.add(t, exercise(t).metrics(t))
 	}
 	return c
 }
@@ -189,8 +160,8 @@ func alone(t *testing.T) *server {
 	s.want(t, http.StatusOK, 1, "GET", "/v1/pets/1", s.key, "") // deprecated
 	s.want(t, http.StatusNotModified, 1, "GET", "/v1/pets", s.key, "", "If-None-Match", "*")
 
-	s.reload(t, strict+"draft_headers: true")
-	s.reload(t, "draft_headers: perhaps")
+	s.reload(t, strict+"draft_headers: true", "applied")
+	s.reload(t, "draft_headers: perhaps", "refused")
 	// A write fails.
 	if err := os.Remove(filepath.Join(s.dir, "petstore.db")); err != nil {
 		t.Fatal(err)
@@ -234,52 +205,47 @@ func withTLS(t *testing.T) *server {
 	})
 }
 
-// want sends a request to the API n times, the last of which must be answered with a
-// status.
+// want sends a request to the API n times, with a header field if there is one. The last
+// one must be answered with a status.
 func (s *server) want(t *testing.T, status, n int, method, path, key, body string, field ...string) {
 	t.Helper()
 	got := 0
 	for range n {
-		got = s.ask(t, method, path, key, body, field...)
+		r, err := http.NewRequestWithContext(t.Context(), method, s.api+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		if len(field) == 2 {
+			r.Header.Set(field[0], field[1])
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		got = resp.StatusCode
 	}
 	if got != status {
 		t.Fatalf("%s %s was answered with %d, want %d", method, path, got, status)
 	}
 }
 
-// reload replaces the settings file, and waits until the server has read it.
-func (s *server) reload(t *testing.T, settings string) {
+// reload replaces the settings file, and waits until the server has read it for the first
+// time with a result: applied or refused.
+func (s *server) reload(t *testing.T, settings, result string) {
 	t.Helper()
-	before := s.reloads(t)
 	s.write(t, "petstore.yaml", []byte(settings))
 	if err := s.process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); s.reloads(t) == before; time.Sleep(50 * time.Millisecond) {
+	series := `petstore_config_reloads_total{gatehouse_result="` + result + `"} 1`
+	for end := time.Now().Add(patience); !strings.Contains(s.metrics(t), series); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the server has not read its settings within %v", patience)
+			t.Fatalf("the server has not %s its settings within %v", result, patience)
 		}
 	}
-}
-
-// reloads returns how often the server has read its settings again, with any result.
-func (s *server) reloads(t *testing.T) (n float64) {
-	t.Helper()
-	body, err := s.scrape(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer body.Close()
-	for lines := bufio.NewScanner(body); lines.Scan(); {
-		if !strings.HasPrefix(lines.Text(), "petstore_config_reloads_total{") {
-			continue
-		}
-		fields := strings.Fields(lines.Text())
-		value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += value
-	}
-	return n
 }
