@@ -58,6 +58,7 @@ func TestTheUnitFitsTheServer(t *testing.T) {
 // systemd-analyze knows each directive, and finds the service well confined.
 func TestSystemdAcceptsTheUnit(t *testing.T) {
 	analyze := testenv.Tool(t, "systemd-analyze")
+	t.Parallel()
 	text := strings.Replace(read(t, unit), "ExecStart=petstore", "ExecStart="+os.Args[0], 1)
 	out, err := exec.Command(analyze, "--version").Output()
 	if err != nil {
