@@ -8,55 +8,33 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
-	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
 
-// certificate says what a certificate is for.
-type certificate struct {
-	names, ips []string
-	signed     bool   // by another one, which comes second in the chain
-	folder     string // below that of the test
-}
-
-// write makes the certificate: cert.pem and key.pem in its folder.
-func (c *certificate) write(t *testing.T, dir string) {
+// writeCertificate makes a certificate for an hour, of names that are not those of this
+// machine and with a signer that it does not trust: cert.pem, with both, and key.pem.
+func writeCertificate(t *testing.T, folder string) {
 	t.Helper()
+	key, issuerKey := newKey(t), newKey(t)
+	now := time.Now()
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2),
-		Subject:      pkix.Name{CommonName: "petstore test"},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(time.Hour),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     c.names,
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "petstore test"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"*.pets.example"},
 	}
-	for _, ip := range c.ips {
-		leaf.IPAddresses = append(leaf.IPAddresses, net.ParseIP(ip))
+	issuer := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "petstore test issuer"},
+		NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	key := newKey(t)
-	issuer, issuerKey := leaf, key
-	if c.signed {
-		issuerKey = newKey(t)
-		issuer = &x509.Certificate{
-			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "petstore test issuer"},
-			NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
-			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-		}
-	}
-	chain := signed(t, leaf, issuer, key, issuerKey)
-	if c.signed {
-		chain = append(chain, signed(t, issuer, issuer, issuerKey, issuerKey)...)
-	}
+	chain := append(signed(t, leaf, issuer, key, issuerKey), signed(t, issuer, issuer, issuerKey, issuerKey)...)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-
-	folder := filepath.Join(dir, c.folder)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}

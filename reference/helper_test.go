@@ -3,6 +3,7 @@ package main_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // patience is for how long anything is waited for, before a test fails.
@@ -182,8 +180,22 @@ func serve(t *testing.T, dir string, args ...string) *process {
 	return p
 }
 
-// petstore runs another command, and returns its standard output without the end of
-// the line.
+// command runs petstore, and returns its exit code and all that it writes.
+func command(t *testing.T, dir string, args ...string) (code int, said string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "petstore", args...)
+	cmd.Dir, cmd.Env = dir, environment()
+	out, err := cmd.CombinedOutput()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended || ctx.Err() != nil {
+		t.Fatalf("petstore %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// petstore runs a command that must succeed, and returns its standard output without the
+// end of the line.
 func petstore(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "petstore", args...)
@@ -197,6 +209,18 @@ func petstore(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
+// keyID returns the ID of the only key of an owner.
+func keyID(t *testing.T, dir, flag, owner string) string {
+	t.Helper()
+	for line := range strings.Lines(petstore(t, dir, "keys", "list", flag)) {
+		if fields := strings.Fields(line); strings.Contains(line, " "+owner+" ") {
+			return fields[0]
+		}
+	}
+	t.Fatalf("there is no key of %s", owner)
+	return ""
+}
+
 // roomyKey makes a key whose quota no test uses up, in a window that does not end.
 func roomyKey(t *testing.T, dir, owner string) string {
 	t.Helper()
@@ -206,28 +230,6 @@ func roomyKey(t *testing.T, dir, owner string) string {
 func writeFile(t *testing.T, dir, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// listDeprecatedUse reads the database of a server that has ended.
-func listDeprecatedUse(t *testing.T, dir string) []store.DeprecatedUse {
-	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "petstore.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	uses, err := db.ListDeprecatedUse(t.Context(), time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return uses
-}
-
-func rename(t *testing.T, dir, from, to string) {
-	t.Helper()
-	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,22 +17,13 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
-// importFile runs petstore import, and returns its exit code and what it says.
-func importFile(t *testing.T, dir, config, file string) (code int, said string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "petstore", "import", config, file)
-	cmd.Dir, cmd.Env = dir, environment()
-	out, _ := cmd.CombinedOutput()
-	return cmd.ProcessState.ExitCode(), string(out)
-}
-
 // A server that moves from SQLite to PostgreSQL answers its clients as before.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := serve(t, dir)
 	key, revoked := roomyKey(t, dir, "ann"), roomyKey(t, dir, "bob")
-	petstore(t, dir, "keys", "revoke", keyIDOf(t, dir, "--database=petstore.db", "bob"))
+	petstore(t, dir, "keys", "revoke", keyID(t, dir, "--database=petstore.db", "bob"))
 	for range 3 {
 		mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 	}
@@ -47,11 +38,11 @@ func TestImport(t *testing.T) {
 	// A single server keeps its usage, too.
 	writeFile(t, pgDir, "petstore.yaml", fmt.Sprintf("database: %q\nusage_file: %q\n", url, filepath.Join(dir, "petstore.db-usage")))
 	file := filepath.Join(dir, "petstore.db")
-	code, said := importFile(t, pgDir, config, file)
+	code, said := command(t, pgDir, "import", config, file)
 	if want := "Imported " + file + " into postgres://"; code != 0 || !strings.Contains(said, want) || !strings.Contains(said, ": 3 pets, 3 keys.\n") {
 		t.Fatalf("the import ended with %d and says %q, want 0 and %q with 3 pets and 3 keys", code, said, want)
 	}
-	if code, said := importFile(t, pgDir, config, file); code != 1 || !strings.Contains(said, " is not empty: it has pets, keys, audit entries") {
+	if code, said := command(t, pgDir, "import", config, file); code != 1 || !strings.Contains(said, " is not empty: it has pets, keys, audit entries") {
 		t.Errorf("a second import ended with %d and says %q, want 1, because the database is not empty", code, said)
 	}
 	p = serve(t, pgDir, config)
@@ -164,7 +155,7 @@ func TestImportThatEndsInTheMiddle(t *testing.T) {
 			if out := petstore(t, w.Dir, "keys", "list", w.config); strings.Contains(out, "ann") {
 				t.Errorf("an import that ended in the middle has left keys: %s", out)
 			}
-			if code, said := importFile(t, w.Dir, w.config, w.file); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
+			if code, said := command(t, w.Dir, "import", w.config, w.file); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
 				t.Errorf("the next import ended with %d and says %q, want 0 and one key", code, said)
 			}
 		})

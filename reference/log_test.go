@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // A readerOfLogs starts a server and reads of its log only what it wants.
@@ -82,6 +84,7 @@ func TestClosedLogPipe(t *testing.T) {
 
 // A pipe that is full because its reader does not read must not hold up requests.
 func TestBlockedLogPipe(t *testing.T) {
+	testenv.Long(t, "fills a pipe with a log")
 	t.Parallel()
 	dir := t.TempDir()
 	key := roomyKey(t, dir, "ada")

@@ -1,12 +1,9 @@
 package main_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/url"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -30,31 +27,39 @@ func TestPostgresKilledUnderLoad(t *testing.T) {
 	dir, config := onPostgres(t, s.URL("postgres"), manyUncharged)
 	key := postgresKey(t, dir, config, "ann")
 	p := serve(t, dir, config)
-	ctx, stop := context.WithCancel(t.Context())
-	var l petsLoad
-	wait := l.run(ctx, t, p, key)
-	l.more(t, "before the crash")
+	load := startTraffic(t, p.api, key, 8)
+	load.flows(t, 50)
 	s.Kill()
-	eventually(t, "requests are refused", func() bool { return l.refused.Load() > 10 })
+	load.fails(t)
 	eventually(t, "the server is not ready", func() bool { return !isReady(t, p) })
 	s.Restart()
-	l.more(t, "after the crash")
+	load.flows(t, 50)
 	s.Restart() // while they run
-	l.more(t, "after another crash")
-	stop()
-	wait()
-	l.check(t, p, key)
+	load.flows(t, 50)
+	load.stop()
+	checkOutage(t, load, p, key)
 	if !isReady(t, p) {
 		t.Error("the server is not ready")
 	}
 
 	p.kill()
 	p = serve(t, dir, config)
-	l.check(t, p, key)
+	checkOutage(t, load, p, key)
+}
+
+// checkOutage checks that each pet that was acknowledged is there, and how other requests
+// were answered.
+func checkOutage(t *testing.T, load *traffic, p *process, key string) {
+	t.Helper()
+	load.checkStored(t, p, key)
+	for _, failed := range load.failed {
+		checkUnavailable(t, failed.answer)
+	}
 }
 
 // While PostgreSQL is away, nobody is told that a key is wrong.
 func TestKeysWithoutPostgres(t *testing.T) {
+	testenv.Long(t, "stops a PostgreSQL of its own")
 	t.Parallel()
 	s := postgrestest.Start(t)
 	dir, config := onPostgres(t, s.URL("postgres"))
@@ -175,18 +180,15 @@ func TestPostgresFailover(t *testing.T) {
 	dir, config := onPostgres(t, both, manyUncharged)
 	key := postgresKey(t, dir, config, "ann")
 	p := serve(t, dir, config)
-	ctx, stop := context.WithCancel(t.Context())
-	var l petsLoad
-	wait := l.run(ctx, t, p, key)
-	l.more(t, "by the primary")
+	load := startTraffic(t, p.api, key, 8)
+	load.flows(t, 50)
 	primary.Kill()
-	eventually(t, "requests are refused", func() bool { return l.refused.Load() > 10 })
+	load.fails(t)
 	eventually(t, "the server is not ready", func() bool { return !isReady(t, p) })
 	standby.Promote()
-	l.more(t, "by the standby")
-	stop()
-	wait()
-	l.check(t, p, key)
+	load.flows(t, 50)
+	load.stop()
+	checkOutage(t, load, p, key)
 	eventually(t, "readiness", func() bool { return isReady(t, p) })
 }
 
@@ -219,73 +221,6 @@ func TestPostgresHangs(t *testing.T) {
 		t.Error("the server does not end while the database hangs")
 	}
 	s.Thaw()
-}
-
-// petsLoad adds pets until it is stopped, while the database fails and comes back.
-type petsLoad struct {
-	mu           sync.Mutex
-	acknowledged map[int64]bool
-	last         atomic.Int64 // pets that were acknowledged
-	refused      atomic.Int64 // requests that were answered with 503
-}
-
-// run adds pets from several clients until ctx ends. Each answer must be 201, or a 503 in
-// the envelope.
-func (l *petsLoad) run(ctx context.Context, t *testing.T, p *process, key string) (wait func()) {
-	const clients = 8
-	l.acknowledged = map[int64]bool{}
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-				switch {
-				case err != nil:
-					t.Errorf("a request under load: %v", err)
-					return
-				case a.status == 201:
-					l.add(t, a)
-				default:
-					checkUnavailable(t, a)
-					l.refused.Add(1)
-				}
-			}
-		})
-	}
-	return wg.Wait
-}
-
-func (l *petsLoad) add(t *testing.T, a answer) {
-	var pet struct{ ID int64 }
-	if err := json.Unmarshal(a.body, &pet); err != nil {
-		t.Errorf("%v in %s", err, a.body)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.acknowledged[pet.ID] {
-		t.Errorf("two pets have the ID %d", pet.ID)
-	}
-	l.acknowledged[pet.ID] = true
-	l.last.Add(1)
-}
-
-// check checks that each pet that was acknowledged is there.
-func (l *petsLoad) check(t *testing.T, p *process, key string) {
-	t.Helper()
-	stored := petIDs(t, p, key)
-	for id := range l.acknowledged {
-		if !stored[id] {
-			t.Errorf("pet %d was acknowledged and is not there", id)
-		}
-	}
-	t.Logf("%d pets acknowledged, %d stored, %d requests refused", len(l.acknowledged), len(stored), l.refused.Load())
-}
-
-// more waits until more pets are acknowledged.
-func (l *petsLoad) more(t *testing.T, when string) {
-	t.Helper()
-	before := l.last.Load()
-	eventually(t, "pets are acknowledged "+when, func() bool { return l.last.Load() > before+50 })
 }
 
 // checkUnavailable checks the answer of a server whose database cannot be used.

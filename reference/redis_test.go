@@ -9,41 +9,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// While Redis is away, the service keeps answering. What it admits is counted in Redis
-// afterwards, so there is no second quota.
-func TestRedisGoesAndComesBack(t *testing.T) {
-	redis := miniredis.RunT(t)
-	dir := t.TempDir()
-	key := roomyKey(t, dir, "ann")
-	p := serve(t, dir, "--redis=redis://"+redis.Addr())
-
-	const each = 30
-	requests := func() {
-		t.Helper()
-		for range each {
-			mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
-		}
-	}
-	ready := func() string { return string(mustAsk(t, 200, "GET", p.admin+"/readyz", "", "").body) }
-	requests()
-	redis.Close()
-	requests()
-	if a := mustAsk(t, 503, "DELETE", p.admin+"/bans?owner=ann", "", ""); !strings.Contains(string(a.body), "on this server only") {
-		t.Errorf("an unban without Redis is answered with %s, want one that says where it holds", a.body)
-	}
-	if r := ready(); !strings.Contains(r, "on_redis_failure: local") {
-		t.Errorf("without Redis, readiness says %s", r)
-	}
-	if err := redis.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "Redis is used again", func() bool { return strings.Contains(ready(), `"limits":"ok"`) })
-	requests()
-	// A request is counted twice if Redis counts it after its time budget has ended.
-	// On a slow machine that happens. What must not happen is that one is not counted.
-	eventually(t, "what was used meanwhile is counted in Redis", func() bool { return used(t, p, key) >= 3*each })
-}
-
 // A server that ends during an outage says that it could not hand over what it
 // counted. The client library writes nothing of its own.
 func TestSIGTERMWithoutRedis(t *testing.T) {

@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"errors"
 	"os"
@@ -61,24 +60,6 @@ func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
 	// What only reads does not wait.
 	if list := petstore(t, dir, "keys", "list", "--json"); strings.Count(list, `"id"`) != 1 {
 		t.Errorf("the keys are %s, want the one", list)
-	}
-}
-
-// Two servers must not count usage apart because they know one database by two
-// names.
-func TestASecondServerByAnotherNameIsRefused(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	serve(t, dir)
-	if err := os.Symlink("petstore.db", filepath.Join(dir, "link.db")); err != nil {
-		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // if it serves
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "petstore", "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=link.db")
-	cmd.Dir = dir
-	if got, want := refused(t, cmd), "another petstore serves link.db"; !strings.Contains(got, want) {
-		t.Errorf("a second server says %q, want %q", got, want)
 	}
 }
 

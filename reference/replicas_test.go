@@ -34,16 +34,13 @@ type fleet struct {
 	decided  uint64     // decisions without Redis of replicas that have ended
 }
 
-// databases are those that replicas can share. Each function returns the setting.
-var databases = map[string]func(t *testing.T) string{
-	"SQLite":     func(*testing.T) string { return "petstore.db" },
-	"PostgreSQL": func(t *testing.T) string { return postgrestest.Database(t) },
-}
-
 // onEachDatabase runs a test with each database that replicas can share.
 func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
 	t.Parallel()
-	for name, open := range databases {
+	for name, open := range map[string]func(t *testing.T) string{
+		"SQLite":     func(*testing.T) string { return "petstore.db" },
+		"PostgreSQL": func(t *testing.T) string { return postgrestest.Database(t) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "SQLite" {
 				testenv.Long(t, "starts replicas again, on another database")
@@ -54,7 +51,7 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
 	}
 }
 
-// newFleet starts n replicas with settings in addition to those that they share.
+// newFleet starts n replicas at once, with settings in addition to those that they share.
 func newFleet(t *testing.T, n int, databaseName, settings string) *fleet {
 	t.Helper()
 	f := &fleet{dir: t.TempDir(), database: databaseName, redis: startRedis(t)}
@@ -65,10 +62,49 @@ trusted_proxies: [127.0.0.0/8]
 drain_delay: 1s
 %s`, databaseName, f.redis.addr, settings))
 	f.balancer = startBalancer(t)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
 	for range n {
-		f.start(t)
+		wg.Go(func() {
+			if p := f.launch(t); p != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				f.replicas = append(f.replicas, p)
+			}
+		})
+	}
+	wg.Wait()
+	if len(f.replicas) != n {
+		t.FailNow()
+	}
+	for _, p := range f.replicas {
+		f.balancer.add(t, p)
 	}
 	return f
+}
+
+// Replicas that share everything behave as one server.
+func TestReplicas(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, database string) {
+		f := newFleet(t, 3, database, "anonymous: [1000000/minute]\npenalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n")
+		for _, promise := range []struct {
+			name string
+			test func(*fleet, *testing.T)
+		}{
+			{"make one first key when they start together", (*fleet).testFirstKey},
+			{"share conditions", (*fleet).testConditions},
+			{"see each pet", (*fleet).testPets},
+			{"share idempotency keys", (*fleet).testIdempotencyKeys},
+			{"see changes of keys", (*fleet).testChangesOfKeys},
+			{"admit the limit exactly", (*fleet).testLimit},
+			{"share bans", (*fleet).testBan},
+			{"share bans by hand", (*fleet).testBansByHand},
+			{"survive a value in Redis that they cannot read", (*fleet).testForeignValue},
+			{"let clients without a balancer move on", (*fleet).testClientsWithoutABalancer}, // the last: it ends one
+		} {
+			t.Run(promise.name, func(t *testing.T) { promise.test(f, t) })
+		}
+	})
 }
 
 // start starts one more replica, behind the balancer.

@@ -5,8 +5,8 @@ package main_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -53,38 +53,32 @@ func (f *fleet) allAnswer(t *testing.T, c call, status int) {
 // What is changed about a key through one replica, or by a command on the database, acts
 // on all replicas within a second, and an answer from before is not used for longer: not
 // that a key is valid, and not that it is unknown.
-func TestChangesOfKeysActOnEachReplica(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 3, database, "anonymous: [1000000/minute]\npenalty: {strikes: 0}\n")
-		ways := map[string]func(args ...string) string{
-			"a command on the database": func(args ...string) string { return f.petstore(t, args...) },
-			"a replica": func(args ...string) string {
-				return f.petstore(t, append(args, "--admin", adminListen(f.replicas[0]))...)
-			},
-		}
-		for way, run := range ways {
-			t.Run(way, func(t *testing.T) {
-				owner := strings.ReplaceAll(way, " ", "-")
-				key := run("keys", "create", "--name=test", "--owner="+owner, "--plan=pro")
-				f.holdsOnEach(t, call{key: key}, http.StatusOK, time.Now())
-				id := f.keyID(t, owner)
+func (f *fleet) testChangesOfKeys(t *testing.T) {
+	ways := map[string]func(args ...string) string{
+		"a command on the database": func(args ...string) string { return f.petstore(t, args...) },
+		"a replica": func(args ...string) string {
+			return f.petstore(t, append(args, "--admin", adminListen(f.replicas[0]))...)
+		},
+	}
+	for way, run := range ways {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			owner := strings.ReplaceAll(way, " ", "-")
+			key := run("keys", "create", "--name=test", "--owner="+owner, "--plan=pro")
+			f.holdsOnEach(t, call{key: key}, http.StatusOK, time.Now())
+			id := keyID(t, f.dir, "--config=petstore.yaml", owner)
 
-				fresh := run("keys", "rotate", id, "--overlap=1h")
-				f.holdsOnEach(t, call{key: fresh}, http.StatusOK, time.Now())
-				f.allAnswer(t, call{key: key}, http.StatusOK) // until the overlap ends
+			fresh := run("keys", "rotate", id, "--overlap=1h")
+			f.holdsOnEach(t, call{key: fresh}, http.StatusOK, time.Now())
+			f.allAnswer(t, call{key: key}, http.StatusOK) // until the overlap ends
 
-				run("keys", "revoke", id)
-				f.holdsOnEach(t, call{key: key}, http.StatusUnauthorized, time.Now())
-				f.allAnswer(t, call{key: fresh}, http.StatusOK)
-			})
-		}
-	})
-}
-
-// A key that is stored a moment after it was refused is valid within a second.
-func TestAKeyThatWasUnknown(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 3, database, "anonymous: [1000000/minute]\npenalty: {strikes: 0}\n")
+			run("keys", "revoke", id)
+			f.holdsOnEach(t, call{key: key}, http.StatusUnauthorized, time.Now())
+			f.allAnswer(t, call{key: fresh}, http.StatusOK)
+		})
+	}
+	t.Run("a key that was unknown", func(t *testing.T) {
+		t.Parallel()
 		secret, err := keys.NewSecret()
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +86,7 @@ func TestAKeyThatWasUnknown(t *testing.T) {
 		c := call{key: secret.Reveal()}
 		f.allAnswer(t, c, http.StatusUnauthorized)
 		_, err = f.openStore(t).CreateKey(t.Context(), store.NewKey{
-			Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: "ann", Plan: "pro", Created: time.Now(),
+			Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: "new", Plan: "pro", Created: time.Now(),
 		}, store.Actor{Name: "test"})
 		if err != nil {
 			t.Fatal(err)
@@ -100,21 +94,6 @@ func TestAKeyThatWasUnknown(t *testing.T) {
 		f.holdsOnEach(t, c, http.StatusOK, time.Now())
 	})
 }
-
-// keyID returns the ID of the only key of an owner.
-func (f *fleet) keyID(t *testing.T, owner string) string {
-	t.Helper()
-	for line := range strings.Lines(f.petstore(t, "keys", "list")) {
-		if strings.Contains(line, owner) {
-			return strings.Fields(line)[0]
-		}
-	}
-	t.Fatalf("there is no key of %s", owner)
-	return ""
-}
-
-// strictly bans at the first request too many.
-const strictly = "penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n"
 
 // bansOf returns the bans that a replica lists.
 func (f *fleet) bansOf(t *testing.T, p *process) (bans []admin.Ban) {
@@ -127,34 +106,23 @@ func (f *fleet) bansOf(t *testing.T, p *process) (bans []admin.Ban) {
 }
 
 // However many replicas deny a client at once, it gets one ban, and each of them knows it.
-func TestABanHoldsOnEachReplica(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 3, "petstore.db", "anonymous: [10/8784h]\n"+strictly)
-	key := f.key(t, "ann", "10/8784h")
-	const network = "198.51.100.7"
-	for _, c := range []*crowd{
-		{call: call{key: key, network: "192.0.2.1"}, charged: 200},
-		{call: call{network: network}, charged: 401},
-	} {
-		c.run(t, f.balancer.url, 8, 10)
-	}
+func (f *fleet) testBan(t *testing.T) {
+	key := f.key(t, "bob", "10/8784h")
+	c := &crowd{call: call{key: key}, charged: 200}
+	c.run(t, f.balancer.url, 8, 10)
 	for _, p := range f.replicas {
-		if bans := f.bansOf(t, p); len(bans) != 2 || bans[0].Level != 1 || bans[1].Level != 1 {
-			t.Errorf("the bans are %+v, want one for the owner and one for the network, each the first", bans)
+		bans := slices.DeleteFunc(f.bansOf(t, p), func(b admin.Ban) bool { return b.Owner != "bob" })
+		if len(bans) != 1 || bans[0].Level != 1 {
+			t.Errorf("the bans of the owner are %+v, want one, the first", bans)
 		}
 		if a := (call{key: key}).mustSend(t, 429, p.api); a.code() != "api_key_banned" {
 			t.Errorf("a replica answers an owner that is banned with %s", a.code())
-		}
-		if a := (call{network: network}).mustSend(t, 429, p.api); a.code() != "client_banned" {
-			t.Errorf("a replica answers a network that is banned with %s", a.code())
 		}
 	}
 }
 
 // What one replica bans or unbans for an operator is banned or unbanned on all at once.
-func TestBansByHandHoldOnEachReplica(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 3, "petstore.db", "")
+func (f *fleet) testBansByHand(t *testing.T) {
 	key := f.roomyKey(t, "ann")
 	const network = "198.51.100.7"
 	check := func(owned, anonymous int) {
@@ -177,37 +145,19 @@ func TestBansByHandHoldOnEachReplica(t *testing.T) {
 	}
 }
 
-// Replicas that start together on an empty database make one key.
-func TestReplicasThatStartTogether(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 0, database, "")
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		var notices []string
-		for range 3 {
-			wg.Go(func() {
-				p := f.launch(t)
-				if p == nil {
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				f.replicas = append(f.replicas, p)
-				if p.notice != "" {
-					notices = append(notices, p.notice)
-				}
-			})
+func (f *fleet) testFirstKey(t *testing.T) {
+	var notices []string
+	for _, p := range f.replicas {
+		if p.notice != "" {
+			notices = append(notices, p.notice)
 		}
-		wg.Wait()
-		if len(f.replicas) != 3 || len(notices) != 1 {
-			t.Fatalf("%d replicas started and %d showed a key, want 3 and 1", len(f.replicas), len(notices))
-		}
-		first, err := readFirstKey(notices[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range f.replicas {
-			call{key: first.key}.mustSend(t, 200, p.api)
-		}
-	})
+	}
+	if len(notices) != 1 {
+		t.Fatalf("%d replicas showed a key, want 1", len(notices))
+	}
+	first, err := readFirstKey(notices[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.allAnswer(t, call{key: first.key}, http.StatusOK)
 }

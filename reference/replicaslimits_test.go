@@ -62,62 +62,39 @@ func (c *crowd) one(t *testing.T, base string, before int64) (remaining int64) {
 	return remaining
 }
 
-func TestReplicasAdmitExactlyTheLimit(t *testing.T) {
-	t.Parallel()
-	for _, keepAlive := range []bool{true, false} {
-		name := map[bool]string{true: "connections stay open", false: "a connection for each request"}[keepAlive]
-		t.Run(name, func(t *testing.T) {
-			if !keepAlive {
-				testenv.Long(t, "starts replicas again")
+// testLimit sends more requests than the quotas of an owner with two keys, and of a key
+// with a limit of its own, allow.
+func (f *fleet) testLimit(t *testing.T) {
+	f.undisturbed(t, func(owner string) func() {
+		one, other := f.key(t, owner, "90/8784h"), f.key(t, owner, "90/8784h")
+		limited := f.key(t, "limited "+owner, "90/8784h", "--limit=25/8784h")
+		crowds := []*crowd{
+			{call: call{key: one}, charged: 200},
+			{call: call{key: other}, charged: 200},
+			{call: call{key: limited}, charged: 200},
+		}
+		var wg sync.WaitGroup
+		for _, c := range crowds {
+			wg.Go(func() { c.run(t, f.balancer.url, 6, 12) })
+		}
+		wg.Wait()
+		return func() {
+			t.Helper()
+			if got := crowds[0].admitted + crowds[1].admitted; got != 90 {
+				t.Errorf("%d requests of an owner with two keys were admitted, want 90", got)
 			}
-			t.Parallel()
-			f := newFleet(t, 3, "petstore.db", "anonymous: [40/8784h]\npenalty: {strikes: 0}\n")
-			f.balancer.transport.DisableKeepAlives = !keepAlive
-			networks := 0
-			f.undisturbed(t, func(owner string) func() {
-				networks++
-				one, other := f.key(t, owner, "90/8784h"), f.key(t, owner, "90/8784h")
-				limited := f.key(t, "limited "+owner, "90/8784h", "--limit=25/8784h")
-				crowds := []*crowd{
-					{call: call{key: one}, charged: 200},
-					{call: call{key: other}, charged: 200},
-					{call: call{key: limited}, charged: 200},
-					{call: call{network: networkNumber(networks)}, charged: 401},
+			if got := crowds[2].admitted; got != 25 {
+				t.Errorf("%d requests of a key with a limit of its own were admitted, want 25", got)
+			}
+			for _, c := range crowds {
+				if len(c.rose) > 0 {
+					t.Errorf("clients saw that what remains in a window rose: %v", c.rose)
 				}
-				var wg sync.WaitGroup
-				for _, c := range crowds {
-					wg.Go(func() { c.run(t, f.balancer.url, 6, 12) })
-				}
-				wg.Wait()
-				return func() {
-					t.Helper()
-					if got := crowds[0].admitted + crowds[1].admitted; got != 90 {
-						t.Errorf("%d requests of an owner with two keys were admitted, want 90", got)
-					}
-					if got := crowds[2].admitted; got != 25 {
-						t.Errorf("%d requests of a key with a limit of its own were admitted, want 25", got)
-					}
-					if got := crowds[3].admitted; got != 40 {
-						t.Errorf("%d requests of a network were admitted, want 40", got)
-					}
-					for _, c := range crowds {
-						if len(c.rose) > 0 {
-							t.Errorf("clients saw that what remains in a window rose: %v", c.rose)
-						}
-					}
-					for _, p := range f.replicas {
-						if got := used(t, p, limited); got != 25 {
-							t.Errorf("%d requests are charged to the owner of the key with a limit, want 25", got)
-						}
-						for _, c := range crowds {
-							c.mustSend(t, 429, p.api)
-						}
-						call{network: "203.0.113.200"}.mustSend(t, 401, p.api) // has a quota of its own
-					}
-				}
-			})
-		})
-	}
+				f.allAnswer(t, c.call, http.StatusTooManyRequests)
+			}
+			f.checkUsed(t, limited, 25)
+		}
+	})
 }
 
 // Windows begin and end at the same instant on all replicas: that of the clock of Redis.
@@ -162,5 +139,3 @@ func TestReplicasAdmitTheLimitInEachWindow(t *testing.T) {
 		}
 	})
 }
-
-func networkNumber(n int) string { return "198.51.100." + string(rune('0'+n)) }

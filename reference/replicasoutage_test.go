@@ -45,6 +45,9 @@ func TestReplicasWithoutRedis(t *testing.T) {
 		if a := mustAsk(t, 200, "GET", p.admin+"/readyz", "", ""); !strings.Contains(string(a.body), "on_redis_failure: local") {
 			t.Errorf("without Redis a replica says that it is ready as %s, want the mode in force", a.body)
 		}
+		if a := mustAsk(t, 503, "DELETE", p.admin+"/bans?owner=roomy", "", ""); !strings.Contains(string(a.body), "on this server only") {
+			t.Errorf("an unban without Redis is answered with %s, want one that says where it holds", a.body)
+		}
 	}
 
 	f.redis.back()
@@ -149,12 +152,10 @@ func TestOneOfThreeReplicasIsKilled(t *testing.T) {
 			}
 			first := failed.mustSend(t, http.StatusCreated, f.replicas[0].api)
 			again := failed.mustSend(t, http.StatusCreated, f.replicas[1].api)
-			if string(first.body) != string(again.body) || again.header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("the same request to two replicas is answered with %s and %s, want the same pet", first.body, again.body)
-			}
 			load.acknowledged(t, failed.call, first)
+			load.acknowledged(t, failed.call, again)
 		}
-		load.checkStored(t, f, reader, 0)
+		load.checkFleet(t, f, reader, 0)
 		t.Logf("%d requests, %d pets, %d requests failed", load.sent, len(load.pets), len(load.failed))
 	})
 }
@@ -162,10 +163,8 @@ func TestOneOfThreeReplicasIsKilled(t *testing.T) {
 // A value in Redis that this version cannot read, such as one of another format, stops no
 // request and is not overwritten. When it is deleted, the replicas count in Redis again,
 // with what they admitted meanwhile.
-func TestAValueInRedisThatReplicasCannotRead(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 3, "petstore.db", "")
-	key := f.roomyKey(t, "ann")
+func (f *fleet) testForeignValue(t *testing.T) {
+	key := f.roomyKey(t, "dan")
 	call{key: key}.mustSend(t, 200, f.balancer.url)
 	c := redis.NewClient(&redis.Options{Addr: f.redis.addr})
 	defer c.Close()
@@ -179,7 +178,7 @@ func TestAValueInRedisThatReplicasCannotRead(t *testing.T) {
 		return true
 	}
 	eventually(t, "the first request is counted in Redis", counted)
-	names, err := c.Keys(t.Context(), "petstore{*}:owner:ann").Result()
+	names, err := c.Keys(t.Context(), "petstore{*}:owner:dan").Result()
 	if err != nil || len(names) != 1 {
 		t.Fatalf("the keys of the owner in Redis are %q (%v), want one", names, err)
 	}

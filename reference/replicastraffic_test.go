@@ -1,5 +1,3 @@
-//go:build unix
-
 package main_test
 
 import (
@@ -11,7 +9,7 @@ import (
 	"testing"
 )
 
-// traffic is clients of a fleet, and what they have sent and seen.
+// traffic is clients of servers, and what they have sent and seen.
 type traffic struct {
 	key string
 
@@ -30,11 +28,13 @@ type traffic struct {
 // should have been.
 type failure struct {
 	call
-	text string
+	answer answer // if there was one
+	text   string
 }
 
 // startTraffic starts clients that send one request after the other, with a key, until
-// stop is called: new pets, lists of them, and the deprecated operation.
+// stop is called: new pets, lists of them, and the deprecated operation. A client whose
+// server is gone ends.
 func startTraffic(t *testing.T, base, key string, clients int) *traffic {
 	ctx, end := context.WithCancel(t.Context())
 	l := &traffic{key: key, pets: map[string]int64{}, end: end}
@@ -42,18 +42,22 @@ func startTraffic(t *testing.T, base, key string, clients int) *traffic {
 		l.clients.Go(func() {
 			id := int64(0) // of the pet that this client created last
 			for i := 0; ctx.Err() == nil; i++ {
+				c, status := call{key: key}, http.StatusOK
 				switch {
 				case i%3 == 0:
-					c := call{method: http.MethodPost, key: key, once: fmt.Sprint(client, "-", i)}
-					if a, ok := l.one(t, c, base, http.StatusCreated); ok {
-						id = l.acknowledged(t, c, a)
-					}
-				case i%3 == 1 || id == 0:
-					l.one(t, call{key: key}, base, http.StatusOK)
-				default:
-					if _, ok := l.one(t, call{path: fmt.Sprint("/v1/pets/", id), key: key}, base, http.StatusOK); ok {
-						l.count(&l.retired)
-					}
+					c.method, c.once, status = http.MethodPost, fmt.Sprint(client, "-", i), http.StatusCreated
+				case i%3 == 2 && id != 0:
+					c.path = fmt.Sprint("/v1/pets/", id)
+				}
+				a, err := l.one(c, base, status)
+				switch {
+				case err != nil:
+					return
+				case a.status != status:
+				case c.once != "":
+					id = l.acknowledged(t, c, a)
+				case c.path != "":
+					l.count(&l.retired)
 				}
 			}
 		})
@@ -62,13 +66,13 @@ func startTraffic(t *testing.T, base, key string, clients int) *traffic {
 	return l
 }
 
-// one sends one request, and reports whether it was answered with a status.
-func (l *traffic) one(t *testing.T, c call, base string, status int) (answer, bool) {
+// one sends one request that should be answered with a status.
+func (l *traffic) one(c call, base string, status int) (answer, error) {
 	l.count(&l.sent)
-	a, err := c.send(t.Context(), base)
+	a, err := c.send(context.Background(), base)
 	if err == nil && a.status == status {
 		l.count(&l.admitted)
-		return a, true
+		return a, nil
 	}
 	text := fmt.Sprintf("%d %s", a.status, strings.TrimSpace(string(a.body)))
 	if err != nil {
@@ -76,11 +80,12 @@ func (l *traffic) one(t *testing.T, c call, base string, status int) (answer, bo
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failed = append(l.failed, failure{c, text})
-	return a, false
+	l.failed = append(l.failed, failure{c, a, text})
+	return a, err
 }
 
-// acknowledged notes the pet of a response, and returns its ID.
+// acknowledged notes the pet of a response, and returns its ID. A request that is sent again
+// must get the same pet.
 func (l *traffic) acknowledged(t *testing.T, c call, a answer) int64 {
 	id, err := a.petID()
 	if err != nil {
@@ -88,6 +93,9 @@ func (l *traffic) acknowledged(t *testing.T, c call, a answer) int64 {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if before, ok := l.pets[c.once]; ok && before != id {
+		t.Errorf("the same request (%s) is answered with the pets %d and %d", c.once, before, id)
+	}
 	l.pets[c.once] = id
 	return id
 }
@@ -98,16 +106,28 @@ func (l *traffic) count(n *int64) {
 	*n++
 }
 
+// answered returns how many requests were answered as they should be.
+func (l *traffic) answered() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.admitted
+}
+
 // flows waits until a number of further requests were admitted.
 func (l *traffic) flows(t *testing.T, n int64) {
 	t.Helper()
-	admitted := func() int64 {
+	before := l.answered()
+	eventually(t, "more requests are admitted", func() bool { return l.answered() >= before+n })
+}
+
+// fails waits until some requests were not answered as they should be.
+func (l *traffic) fails(t *testing.T) {
+	t.Helper()
+	eventually(t, "requests fail", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.admitted
-	}
-	before := admitted()
-	eventually(t, "more requests are admitted", func() bool { return admitted() >= before+n })
+		return len(l.failed) > 10
+	})
 }
 
 // stop ends the clients, after the requests that they have begun.
@@ -116,19 +136,26 @@ func (l *traffic) stop() {
 	l.clients.Wait()
 }
 
-// checkStored fails unless each replica lists each acknowledged pet, and no others except
-// those that were there before. It reads with a key of its own.
-func (l *traffic) checkStored(t *testing.T, f *fleet, reader string, before int) {
+// checkStored fails unless a server lists each acknowledged pet. It reads with a key of its
+// own, and returns how many pets there are.
+func (l *traffic) checkStored(t *testing.T, p *process, reader string) (stored int) {
+	t.Helper()
+	pets := petIDs(t, p, reader)
+	for once, id := range l.pets {
+		if !pets[id] {
+			t.Errorf("pet %d was acknowledged (%s) and is not there", id, once)
+		}
+	}
+	return len(pets)
+}
+
+// checkFleet fails unless each replica lists each acknowledged pet, and no others except
+// those that were there before.
+func (l *traffic) checkFleet(t *testing.T, f *fleet, reader string, before int) {
 	t.Helper()
 	for i, p := range f.replicas {
-		stored := petIDs(t, p, reader)
-		for once, id := range l.pets {
-			if !stored[id] {
-				t.Errorf("replica %d does not have pet %d, which was acknowledged (%s)", i+1, id, once)
-			}
-		}
-		if len(stored)-before != len(l.pets) {
-			t.Errorf("replica %d has %d pets, want %d: one for each that was acknowledged", i+1, len(stored)-before, len(l.pets))
+		if stored := l.checkStored(t, p, reader); stored-before != len(l.pets) {
+			t.Errorf("replica %d has %d pets, want %d: one for each that was acknowledged", i+1, stored-before, len(l.pets))
 		}
 	}
 }

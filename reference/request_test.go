@@ -97,6 +97,7 @@ type call struct {
 	key     string // "": none
 	body    string // JSON; "": none
 	host    string // "": that of the URL
+	origin  string // of the page that sends it; "": none
 	network string // the address of the client; "": one of the proxy's
 	once    string // the idempotency key; "": none
 	match   string // If-None-Match; "": none
@@ -130,6 +131,7 @@ func (c call) sendTo(ctx context.Context, url string) (answer, error) {
 		}
 	}
 	set("Authorization", "Bearer %s", c.key)
+	set("Origin", "%s", c.origin)
 	set("X-Forwarded-For", "%s", c.network)
 	set("If-None-Match", "%s", c.match)
 	set("If-Match", "%s", c.ifMatch)

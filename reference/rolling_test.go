@@ -47,7 +47,7 @@ func TestRollingRestart(t *testing.T) {
 				if few.admitted != 60 {
 					t.Errorf("%d requests of the limited owner were admitted, want 60", few.admitted)
 				}
-				load.checkStored(t, f, reader, before)
+				load.checkFleet(t, f, reader, before)
 				f.checkUsed(t, load.key, load.admitted)
 				f.stopAll(t)
 				checkCounts(t, f, owner, load)
@@ -90,9 +90,7 @@ func checkCounts(t *testing.T, f *fleet, owner string, load *traffic) {
 // A client that keeps its connection to one replica, without a balancer, learns from
 // Connection: close that it must connect again, and loses no request if it then chooses a
 // replica that is ready.
-func TestClientsWithoutABalancerMoveOn(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 2, "petstore.db", "")
+func (f *fleet) testClientsWithoutABalancer(t *testing.T) {
 	key := f.roomyKey(t, "ann")
 	leaving, other := f.replicas[0], f.replicas[1]
 	const clients = 4
@@ -196,7 +194,7 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	for _, failed := range load.failed {
 		t.Errorf("%s %s failed: %s", failed.method, failed.path, failed.text)
 	}
-	load.checkStored(t, f, reader, 0)
+	load.checkFleet(t, f, reader, 0)
 	f.checkUsedIfExact(t, load.key, load.admitted)
 	t.Logf("%d requests, %d pets", load.admitted, len(load.pets))
 	f.stopAll(t)

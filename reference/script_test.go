@@ -47,7 +47,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "capture": capture, "keyid": keyID, "sql": changeFile, "hostport": hostport,
+			"code": code, "capture": capture, "keyid": scriptKeyID, "sql": changeFile, "hostport": hostport,
 			"serve": serveInScript, "end": endInScript, "fetch": fetch,
 		},
 		Setup: func(e *testscript.Env) error {
@@ -83,7 +83,7 @@ func capture(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-func keyID(ts *testscript.TestScript, _ bool, args []string) {
+func scriptKeyID(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("petstore", "keys", "list", "--json"))
 	var keys []struct{ ID, Owner string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &keys))

@@ -361,6 +361,7 @@ func TestReserveMakesCollectionsRare(t *testing.T) {
 // A newer server that is started beside the one in use must not upgrade its database.
 func TestARefusedServerUpgradesNothing(t *testing.T) {
 	c := testSettings(t)
+	c.UsageFile = filepath.Join(t.TempDir(), "usage.db")
 	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
 	s, err := open(t.Context(), c, o, new(startup))
 	if err != nil {
@@ -392,8 +393,8 @@ func TestARefusedServerUpgradesNothing(t *testing.T) {
 		}
 	}
 	_, err = open(t.Context(), c, o, new(startup))
-	if err == nil || !strings.Contains(err.Error(), "another petstore serves") {
-		t.Errorf("open beside a running server = %v, want that another one serves the database", err)
+	if want := "usage_file: another petstore uses " + c.UsageFile; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("open beside a running server = %v, want %s", err, want)
 	}
 	if got := version(); got != 6 {
 		t.Errorf("the schema is %d after the refusal, want 6; %d is the newest", got, latest)
