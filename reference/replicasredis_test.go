@@ -3,15 +3,12 @@
 package main_test
 
 import (
-	"context"
-	"net"
 	"os/exec"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/redistest"
 )
 
 // A sharedRedis is the Redis of several replicas: redis-server if the machine has it, with
@@ -34,66 +31,6 @@ func startRedis(t *testing.T) *sharedRedis {
 			}
 		}}
 	}
-	const attempts = 5 // another process may take the port meanwhile
-	for range attempts {
-		if r := startRedisServer(t); r != nil {
-			return r
-		}
-	}
-	t.Fatal("redis-server does not start")
-	return nil
-}
-
-// startRedisServer returns nil if the server ends at once.
-func startRedisServer(t *testing.T) *sharedRedis {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	r := &sharedRedis{addr: l.Addr().String()}
-	l.Close()
-	dir := t.TempDir()
-	var cmd *exec.Cmd
-	var ended chan struct{}
-	start := func() (ready bool) {
-		cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
-			"--appendonly", "yes", "--appendfsync", "no") // a slow disk must not delay it
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan struct{})
-		go func() {
-			cmd.Wait()
-			close(done)
-		}()
-		ended = done
-		c := redis.NewClient(&redis.Options{Addr: r.addr, ReadTimeout: time.Minute})
-		defer c.Close()
-		eventually(t, "redis-server answers or ends", func() bool {
-			select {
-			case <-done:
-				return true
-			default:
-				ready = c.Ping(context.Background()).Err() == nil
-				return ready
-			}
-		})
-		return ready
-	}
-	r.kill = func() {
-		cmd.Process.Kill()
-		<-ended
-	}
-	r.back = func() {
-		if !start() {
-			t.Fatal("redis-server does not start again")
-		}
-	}
-	if !start() {
-		return nil
-	}
-	t.Cleanup(func() { r.kill() })
-	return r
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no") // a slow disk must not delay it
+	return &sharedRedis{addr: s.Addr, kill: s.Kill, back: s.Restart}
 }

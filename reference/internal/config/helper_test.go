@@ -41,13 +41,13 @@ func tempFile(t *testing.T, content string) string {
 }
 
 // wantMistakes loads a file with mistakes, which are lines without "petstore.yaml:".
-func wantMistakes(t *testing.T, file string, want []string) {
+func wantMistakes(t *testing.T, file, mistakes string) {
 	t.Helper()
 	_, err := fromFile(file)
 	if err == nil {
 		t.Fatalf("load of\n%s\nsucceeded, want an error", file)
 	}
-	got := strings.Split(err.Error(), "\n")
+	want, got := strings.Split(mistakes, "\n"), strings.Split(err.Error(), "\n")
 	for i, line := range got {
 		got[i] = strings.TrimPrefix(line, "petstore.yaml:")
 		if i < len(want) && matches(want[i], got[i]) {

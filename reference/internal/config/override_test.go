@@ -77,14 +77,13 @@ func TestEveryOutsideSetting(t *testing.T) {
 		env[variable(name)] = v
 	}
 	flags := Flags{}
-	text := func(name string) *string { v := value[name]; return &v }
-	flags.Listen, flags.AdminListen, flags.Database = text("listen"), text("admin_listen"), text("database")
-	flags.Migrate, flags.UsageFile = text("migrate"), text("usage_file")
-	flags.Redis, flags.TLSCert, flags.TLSKey = text("redis"), text("tls_cert"), text("tls_key")
-	flags.MaxConnections, flags.MaxConnectionsPerNetwork = text("max_connections"), text("max_connections_per_network")
-	flags.DrainDelay = text("drain_delay")
-	flags.LogLevel, flags.LogFormat = text("log.level"), text("log.format")
-	flags.LogFile, flags.LogMaxSize = text("log.file"), text("log.max_size")
+	for field, v := range reflect.ValueOf(&flags).Elem().Fields() {
+		for name, given := range value {
+			if flagName(name) == "--"+field.Tag.Get("name") {
+				v.Set(reflect.ValueOf(&given))
+			}
+		}
+	}
 	file, log := "", ""
 	for name, v := range value {
 		if !strings.HasPrefix(name, "max_") && name != "log.max_size" && name != "first_key" { // only text has quotes

@@ -1,3 +1,5 @@
+//go:build unix
+
 package server
 
 import (
@@ -11,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,40 +21,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
-
-// startRedis starts a Redis server that ends with the test, and returns its address.
-func startRedis(t *testing.T, args ...string) string {
-	t.Helper()
-	path := testenv.Tool(t, "redis-server")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().(*net.TCPAddr)
-	l.Close()
-	cmd := exec.Command(path, append([]string{"--port", fmt.Sprint(addr.Port), "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}, args...)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		c, err := net.Dial("tcp", addr.String())
-		if err == nil {
-			c.Close()
-			return addr.String()
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server does not start: %v", err)
-		}
-	}
-}
 
 // redisDo sends a command as the default user.
 func redisDo(t *testing.T, addr, password string, args ...any) {
@@ -69,31 +40,33 @@ func TestWhyRedisCannotBeUsedIsNamed(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		args     []string
-		url      string // %s: the address
-		password string // of the default user
-		setUp    [][]any
+		url      string   // %s: the address
+		password string   // of the default user
+		setUp    []string // a command that the default user sends first
 		want     string
 		fix      []any // what the advice says
 	}{
 		{"full", []string{"--maxmemory", "100kb"}, "redis://%s", "", nil,
 			"Redis is full; raise its maxmemory", []any{"CONFIG", "SET", "maxmemory", "100mb"}},
-		{"no password", []string{"--requirepass", "secret"}, "redis://%s", "secret", nil,
+		{"no password", nil, "redis://%s", "secret", []string{"CONFIG", "SET", "requirepass", "secret"},
 			"Redis asks for a password; add it to the URL", []any{"CONFIG", "SET", "requirepass", ""}},
-		{"wrong password", []string{"--requirepass", "secret"}, "redis://:hush@%s", "secret", nil,
+		{"wrong password", nil, "redis://:hush@%s", "secret", []string{"CONFIG", "SET", "requirepass", "secret"},
 			"Redis refuses the user or the password in the URL", nil},
-		{"no permission", nil, "redis://pets:hush@%s", "", [][]any{{"ACL", "SETUSER", "pets", "on", ">hush", "~other*", "+@all"}},
+		{"no permission", nil, "redis://pets:hush@%s", "", []string{"ACL", "SETUSER", "pets", "on", ">hush", "~other*", "+@all"},
 			"the Redis user lacks a permission; grant it with ACL SETUSER: ~petstore{* +evalsha +eval +time +mget +set +del +exists +zadd +zrem +zremrangebyscore +zrevrange +zscan +expireat +cluster|slots +asking +ping +info",
 			append([]any{"ACL", "SETUSER", "pets", "reset", "on", ">hush"}, words(redisPermissions)...)},
 		{"replica", []string{"--replicaof", "127.0.0.1 1"}, "redis://%s", "", nil,
 			"this Redis server is a replica and refuses writes", []any{"REPLICAOF", "NO", "ONE"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			addr := startRedis(t, tt.args...)
-			for _, command := range tt.setUp {
-				redisDo(t, addr, tt.password, command...)
+			server := redistest.Start(t, tt.args...)
+			if len(tt.setUp) > 0 {
+				if _, err := server.Do(tt.setUp...); err != nil {
+					t.Fatal(err)
+				}
 			}
 			c := testSettings(t)
-			c.Redis = []string{fmt.Sprintf(tt.url, addr)}
+			c.Redis = []string{fmt.Sprintf(tt.url, server.Addr)}
 			var log bytes.Buffer
 			s, err := open(t.Context(), c, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), redisBudget: time.Minute}, new(startup))
 			if err != nil {
@@ -114,7 +87,7 @@ func TestWhyRedisCannotBeUsedIsNamed(t *testing.T) {
 			if tt.fix == nil {
 				return
 			}
-			redisDo(t, addr, tt.password, tt.fix...)
+			redisDo(t, server.Addr, tt.password, tt.fix...)
 			if err := s.shared.err(t.Context()); err != nil {
 				t.Errorf("after the advice was followed, readiness says %v", err)
 			}
