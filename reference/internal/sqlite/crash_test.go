@@ -266,20 +266,3 @@ func TestAProcessKilledInASaveKeepsOneRound(t *testing.T) {
 		checkIntegrity(t, path)
 	}
 }
-
-// loadAll returns all records that are stored.
-func loadAll(t *testing.T, u *sqlite.Usage) map[uint64]memory.Record {
-	t.Helper()
-	all := map[uint64]memory.Record{}
-	if err := u.LoadUsage(t.Context(), func(_ []byte, portions iter.Seq[[]memory.Record]) error {
-		for portion := range portions {
-			for _, r := range portion {
-				all[r.Key] = r
-			}
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}

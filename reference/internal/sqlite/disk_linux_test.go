@@ -30,73 +30,6 @@ func mount(t *testing.T) string {
 	return dir
 }
 
-func TestFullDisk(t *testing.T) {
-	dir := mount(t)
-	path := filepath.Join(dir, "pets.db")
-	s := open(t, path, sqlite.Options{})
-
-	acknowledged := int64(0)
-	var full error
-	for full == nil {
-		var pet store.Pet
-		if pet, full = s.CreatePet(t.Context(), store.NewPet{Name: strings.Repeat("x", 255)}); full == nil {
-			acknowledged = pet.ID
-		}
-	}
-	if !errors.Is(full, store.ErrUnavailable) || !strings.Contains(full.Error(), "the disk is full") {
-		t.Errorf("CreatePet on a full disk = %v, want an error that wraps ErrUnavailable and says so", full)
-	}
-	if acknowledged == 0 {
-		t.Fatal("nothing was acknowledged before the disk was full")
-	}
-	check := func(s *sqlite.Store) {
-		t.Helper()
-		stored := int64(0)
-		for q := (store.ListQuery{Limit: store.MaxList}); ; {
-			pets, more, err := s.ListPets(t.Context(), q)
-			if err != nil {
-				t.Fatalf("ListPets on a full disk = %v", err)
-			}
-			for _, p := range pets {
-				if p.ID != stored+1 {
-					t.Fatalf("pet %d follows pet %d", p.ID, stored)
-				}
-				stored, q.After = p.ID, p.ID
-			}
-			if !more {
-				break
-			}
-		}
-		if stored != acknowledged {
-			t.Errorf("%d pets are stored, %d were acknowledged", stored, acknowledged)
-		}
-	}
-	check(s)
-	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("Ping on a full disk = %v", err)
-	}
-
-	// A larger disk is all it takes.
-	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=8m"); err != nil {
-		t.Fatal(err)
-	}
-	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-	if err != nil {
-		t.Errorf("CreatePet when there is room again = %v", err)
-	}
-	if pet.ID <= acknowledged {
-		t.Errorf("the next pet has ID %d, want one over %d", pet.ID, acknowledged)
-	}
-	acknowledged = pet.ID
-	if err := s.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
-	checkIntegrity(t, path)
-	again := open(t, path, sqlite.Options{})
-	check(again)
-	again.Close() // before the file system goes
-}
-
 func TestOpenOnAFullDisk(t *testing.T) {
 	dir := mount(t)
 	path := filepath.Join(dir, "pets.db")
@@ -253,35 +186,6 @@ func TestUsageOnAFullDisk(t *testing.T) {
 	}
 	if got, err := loadRound(t.Context(), u); err != nil || got != n-1 {
 		t.Errorf("round %d is stored (%v), want %d", got, err, n-1)
-	}
-}
-
-// A conversion for which there is no room changes nothing.
-func TestConvertUsageOnAFullDisk(t *testing.T) {
-	dir := mount(t)
-	path := filepath.Join(dir, "usage")
-	sqlite.MakeFirstUsage(t, path, 2000)
-	fillUp(t, dir, 16<<10)
-	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	if err == nil {
-		u.Close()
-	}
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") {
-		t.Fatalf("OpenUsage = %v, want an error that wraps ErrUnavailable and says that the disk is full", err)
-	}
-	os.Remove(filepath.Join(dir, "fill"))
-	db := raw(t, path)
-	var n int
-	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM usage").Scan(&n); err != nil || n != 2000 {
-		t.Errorf("%d records are left (%v), want all 2000", n, err)
-	}
-	db.Close()
-	if u, err = sqlite.OpenUsage(t.Context(), path, sqlite.Options{}); err != nil {
-		t.Fatalf("OpenUsage when there is room again = %v", err)
-	}
-	defer u.Close()
-	if got := loadAll(t, u); len(got) != 2000 {
-		t.Errorf("%d records were converted, want 2000", len(got))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -144,18 +143,6 @@ var Latest = int64(len(content))
 // MigrateTo makes a database with a version of the schema and the content that it can
 // have.
 func MigrateTo(t *testing.T, path string, version int64) { migrateTo(t, path, mainSchema, version) }
-
-// MakeFirstUsage makes limiter state of the first version of its schema, with the header
-// "h" and n records.
-func MakeFirstUsage(t *testing.T, path string, n int) {
-	t.Helper()
-	db := firstUsage(t, path)
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ?)
-		INSERT INTO usage SELECT (i << 51) + i, 4000000000, zeroblob(24) FROM n`, n); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestMigrate(t *testing.T) {
 	latest := int64(len(content))
@@ -422,115 +409,6 @@ func TestHandlesUpgradeTogether(t *testing.T) {
 	}
 }
 
-// firstUsage makes limiter state of the first version of its schema.
-func firstUsage(t *testing.T, path string) *sql.DB {
-	t.Helper()
-	f, err := newFile(path, Options{}.withDefaults().BusyTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := f.connect(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, _, err := usageSchema.provider(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.useWAL(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.UpTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), "INSERT INTO header (only, data) VALUES (1, x'68')"); err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
-func TestUsageOfTheFirstVersionIsConverted(t *testing.T) {
-	want := map[uint64]memory.Record{}
-	for i, key := range []uint64{
-		2, 255, 1<<56 - 1, 1 << 56, 1<<56 + 1, 1<<63 - 1, 1 << 63, 1<<63 + 1, 0xfeffffffffffffff, 0xff00000000000000, math.MaxUint64,
-	} {
-		data := bytes.Repeat([]byte{0, byte(i), 0xff, '\n'}, 1+i*i*200)
-		want[key] = memory.Record{Key: key, Expires: int64(i) * 400_000_000, Data: data}
-	}
-	path := filepath.Join(t.TempDir(), "usage")
-	db := firstUsage(t, path)
-	for _, r := range want {
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO usage VALUES (?, ?, ?)", int64(r.Key), r.Expires, r.Data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	db.Close()
-
-	for range 2 { // the second time there is nothing to do
-		u, err := OpenUsage(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatalf("OpenUsage = %v", err)
-		}
-		got := map[uint64]memory.Record{}
-		if err := u.LoadUsage(t.Context(), func(header []byte, portions iter.Seq[[]memory.Record]) error {
-			if string(header) != "h" {
-				t.Errorf("the header is %q, want h", header)
-			}
-			for portion := range portions {
-				for _, r := range portion {
-					got[r.Key] = r
-				}
-			}
-			return nil
-		}); err != nil {
-			t.Fatalf("LoadUsage = %v", err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("records after the conversion (-want +got):\n%s", diff)
-		}
-		if err := u.Close(); err != nil {
-			t.Fatalf("Close = %v", err)
-		}
-	}
-	if r, err := CheckUsage(t.Context(), path, Options{}, func(store.Usage) error { return nil }); err != nil || len(r.Problems) > 0 {
-		t.Errorf("CheckUsage after the conversion = %+v, %v, want a sound file", r, err)
-	}
-	if left := copies(t, path); len(left) > 0 {
-		t.Errorf("%v is left, want no copy", left)
-	}
-}
-
-func TestAConversionThatFailsKeepsTheFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "usage")
-	db := firstUsage(t, path)
-	defer db.Close()
-	execute := func(text string) {
-		t.Helper()
-		if _, err := db.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	execute("INSERT INTO usage VALUES (42, 4000000000, x'78')")
-	execute("CREATE TABLE changes (x)") // is in the way
-	db.Close()
-	if u, err := OpenUsage(t.Context(), path, Options{}); err == nil {
-		u.Close()
-		t.Fatal("OpenUsage converted a file with a table that is in the way")
-	}
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	execute("UPDATE usage SET expires = expires WHERE key = 42")
-	execute("DROP TABLE changes")
-	db.Close()
-	u, err := OpenUsage(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatalf("OpenUsage without that table = %v", err)
-	}
-	u.Close()
-}
-
 func TestUsageOfANewerVersionIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
 	u, err := OpenUsage(t.Context(), path, Options{})
@@ -589,8 +467,7 @@ func TestMigrationsNeverChange(t *testing.T) {
 		"main/00006_idempotency_keys.sql": "d60f45709da11180",
 		"main/00007_key_limits.sql":       "8310d40d6176d1e8",
 		"main/00008_pets_pages.sql":       "141dd1f033e42bdc",
-		"usage/00001_usage.sql":           "7b43f065780fd623",
-		"usage/00002_parts.sql":           "91d14d1423ca3124",
+		"usage/00002_usage.sql":           "44572bf3edc1bfee",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("migrations (-want +got):\n%s", diff)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -262,8 +263,8 @@ func TestFullDatabase(t *testing.T) {
 			for {
 				pet, err := s.CreatePet(t.Context(), store.NewPet{Name: fmt.Sprintf("%0255d", 0)})
 				if err != nil {
-					if !errors.Is(err, store.ErrUnavailable) {
-						t.Errorf("CreatePet in a full database = %v, want an error that wraps ErrUnavailable", err)
+					if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") {
+						t.Errorf("CreatePet in a full database = %v, want an error that wraps ErrUnavailable and says so", err)
 					}
 					return
 				}
@@ -276,6 +277,9 @@ func TestFullDatabase(t *testing.T) {
 	wg.Wait()
 
 	checkAcknowledged(t, s, acknowledged)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping of a full database = %v", err)
+	}
 	limit(1000)
 	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
 		t.Errorf("CreatePet when there is room again = %v", err)

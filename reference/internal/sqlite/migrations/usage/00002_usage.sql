@@ -1,5 +1,13 @@
 -- +goose Up
 
+-- "PETU": marks the file as the limiter state of this program.
+PRAGMA application_id = 0x50455455;
+
+CREATE TABLE header (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    data BLOB NOT NULL
+) STRICT;
+
 -- Data is many records, one after the other: of each the key (8 bytes), the
 -- expiry in Unix seconds (4 bytes), the length of its data (4 bytes), all in
 -- big-endian order, and the data. No data: the key was forgotten.
@@ -17,13 +25,3 @@ CREATE TABLE changes (
     number INTEGER PRIMARY KEY,
     data   BLOB    NOT NULL
 ) STRICT;
-
-WITH RECURSIVE n (part) AS (SELECT 0 UNION ALL SELECT part + 1 FROM n WHERE part < 255)
-INSERT INTO parts (part, since, data)
-SELECT part, 0, (
-    SELECT unhex(coalesce(group_concat(
-        printf('%016X%08X%08X', key, min(max(expires, 0), 4294967295), length(data)) || hex(data), ''), ''))
-    FROM usage WHERE key BETWEEN part << 56 AND (part << 56) + 0xFFFFFFFFFFFFFF)
-FROM n;
-
-DROP TABLE usage;
