@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -26,6 +27,9 @@ func TestEnginesAgree(t *testing.T) {
 	const calls = 500
 	for mode, parameters := range map[string]string{"prepared": "", "exec": "&default_query_exec_mode=exec"} {
 		t.Run(mode, func(t *testing.T) {
+			if mode != "prepared" {
+				testenv.Long(t, "runs the history once more")
+			}
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
 			a := newEngine(t, filepath.Join(t.TempDir(), "petstore.db"), seed)

@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{name: "defaults"},
 		// Of the user or the database, which the transactions of this package override.
-		{name: "strict isolation", parameters: "&default_transaction_isolation=serializable"},
+		{name: "strict isolation", parameters: "&default_transaction_isolation=serializable", long: true},
 		{name: "no prepared statements", parameters: "&default_query_exec_mode=exec", long: true},
 		{name: "one connection", parameters: "&pool_max_conns=1", long: true},
 		// Through PgBouncer in transaction mode, each transaction can have another connection.
@@ -166,7 +166,7 @@ func TestExpiredIdempotencyKeysAreRemoved(t *testing.T) {
 func TestManyOldDaysAreRemoved(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url, postgres.Options{})
-	const old = 25_000
+	const old = 11_000
 	postgrestest.Exec(t, url,
 		fmt.Sprintf("INSERT INTO daily_use SELECT 'o' || n, '2026-01-01', 1, 1 FROM generate_series(1, %d) AS n", old),
 		fmt.Sprintf("INSERT INTO deprecated_use_by_day SELECT '2026-01-01', 'getPet', 'o' || n, 1 FROM generate_series(1, %d) AS n", old),
@@ -397,7 +397,7 @@ func TestEncodings(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Database(t)
 	own := query[string](t, server, "SELECT current_database()")
-	for encoding, works := range map[string]bool{"UTF8": true, "SQL_ASCII": true, "LATIN1": false, "WIN1252": false, "EUC_JP": false} {
+	for encoding, works := range map[string]bool{"SQL_ASCII": true, "LATIN1": false} {
 		name := own + "_" + strings.ToLower(encoding)
 		postgrestest.Exec(t, server, "CREATE DATABASE "+name+" ENCODING '"+encoding+"' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
 		url := strings.Replace(server, own, name, 1)
@@ -483,6 +483,7 @@ func TestIdleSessionsThatEnd(t *testing.T) {
 
 // An import takes as long as it needs.
 func TestAnImportHasNoTimeLimit(t *testing.T) {
+	testenv.Long(t, "waits for a time limit")
 	s := open(t, limited(t), postgres.Options{})
 	x := exportOf(10, func(i int64) error {
 		time.Sleep(100 * time.Millisecond)
@@ -496,6 +497,7 @@ func TestAnImportHasNoTimeLimit(t *testing.T) {
 // The connection with the lock of an upgrade is idle while another one works, and must not
 // be ended for that.
 func TestAnUpgradeKeepsItsLock(t *testing.T) {
+	testenv.Long(t, "waits for a time limit")
 	url := limited(t)
 	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nSET LOCAL statement_timeout = 0;\nSELECT pg_sleep(600);"})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,29 +19,34 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// filled makes a database with a row in each table, and returns its path and its key.
+// filled makes a database with a row in each table, and returns its path and its key. All of
+// them are copies of one.
 func filled(t *testing.T) (string, store.Key) {
 	t.Helper()
+	filledOnce.Do(func() {
+		path := tempDatabase(t)
+		do(t, path, func(s *sqlite.Store) {
+			filledKey = addKey(t, s, 1)
+			_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(once("k")), nil)
+			if err := errors.Join(err,
+				s.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1}),
+				s.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "ada", Count: 1, Last: now}),
+			); err != nil {
+				t.Fatal(err)
+			}
+		})
+		filledContent = readFile(t, path)
+	})
 	path := tempDatabase(t)
-	s := open(t, path, sqlite.Options{})
-	key, err := s.CreateKey(t.Context(), newKey(1), store.Actor{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(once("k")), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "ada", Count: 1, Last: now}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path, key
+	writeFile(t, path, filledContent)
+	return path, filledKey
 }
+
+var (
+	filledOnce    sync.Once
+	filledContent []byte
+	filledKey     store.Key
+)
 
 func newKey(digest byte) store.NewKey {
 	return store.NewKey{Digest: store.Digest{digest}, LastFour: "abcd", Name: "n", Owner: "ada", Plan: "free", Created: now}

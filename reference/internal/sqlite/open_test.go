@@ -324,20 +324,18 @@ func runTogether(t *testing.T, path string, names ...string) {
 }
 
 func TestProcessesStartTogetherOnANewFile(t *testing.T) {
-	for range 3 {
-		path := tempDatabase(t)
-		runTogether(t, path, "create a first key", "create 25 pets", "create a first key", "create 25 pets",
-			"open", "open", "open", "open")
+	path := tempDatabase(t)
+	runTogether(t, path, "create a first key", "create 25 pets", "create a first key", "create 25 pets",
+		"open", "open", "open", "open")
 
-		s := open(t, path, sqlite.Options{})
-		pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 100})
-		if err != nil || len(pets) != 50 {
-			t.Errorf("ListPets = %d pets, %v, want the 50 of both processes", len(pets), err)
-		}
-		keys, err := s.ListKeys(t.Context())
-		if err != nil || len(keys) != 1 {
-			t.Errorf("ListKeys = %d keys, %v, want the one that was first", len(keys), err)
-		}
+	s := open(t, path, sqlite.Options{})
+	pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 100})
+	if err != nil || len(pets) != 50 {
+		t.Errorf("ListPets = %d pets, %v, want the 50 of both processes", len(pets), err)
+	}
+	keys, err := s.ListKeys(t.Context())
+	if err != nil || len(keys) != 1 {
+		t.Errorf("ListKeys = %d keys, %v, want the one that was first", len(keys), err)
 	}
 }
 

@@ -1,11 +1,9 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // Each page is found through an index and is in order there, so that it costs the same
-// however many pets there are. See [BenchmarkListPets].
+// however many pets there are.
 func TestListIsASearch(t *testing.T) {
 	s := openTest(t)
 	for text, want := range map[string]string{
@@ -48,49 +45,6 @@ func TestListIsASearch(t *testing.T) {
 		for _, step := range plan {
 			if strings.HasPrefix(step, "SCAN pets") {
 				t.Errorf("the plan of %s has %q, want no scan of the table", text, step)
-			}
-		}
-	}
-}
-
-// fill stores n pets in turn of each status, quickly.
-func (s *Store) fill(ctx context.Context, n int) error {
-	return s.write(ctx, "test", func(ctx context.Context) error {
-		_, err := s.writer.conn.ExecContext(ctx, `INSERT INTO pets (name, category_id, status)
-			WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ?)
-			SELECT 'Pet ' || i, i % 100, CASE i % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END FROM n`, n)
-		return err
-	})
-}
-
-// BenchmarkListPets reads the first page of 20 pets, and pages anywhere in the list, with
-// and without a filter. A page costs the same with a hundred pets and, with
-// the flag -long, a million.
-func BenchmarkListPets(b *testing.B) {
-	sizes := []int{100}
-	if testenv.IsLong() {
-		sizes = append(sizes, 1_000_000)
-	}
-	for _, n := range sizes {
-		s, err := Open(b.Context(), filepath.Join(b.TempDir(), "pets.db"), Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { s.Close() })
-		if err := s.fill(b.Context(), n); err != nil {
-			b.Fatal(err)
-		}
-		for _, status := range []store.Status{"", store.Sold} {
-			for name, last := range map[string]int64{"first": 1, "random": int64(n) * 3 / 10} {
-				b.Run(fmt.Sprintf("pets=%d/status=%s/page=%s", n, status, name), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						q := store.ListQuery{Limit: 20, Status: status, After: rand.Int64N(last)}
-						if pets, _, err := s.ListPets(b.Context(), q); err != nil || len(pets) != 20 {
-							b.Fatalf("ListPets = %d pets, %v, want 20", len(pets), err)
-						}
-					}
-				})
 			}
 		}
 	}
@@ -199,7 +153,7 @@ func TestKeptListsAreExact(t *testing.T) {
 	var writers, readers sync.WaitGroup
 	for range 2 {
 		writers.Go(func() {
-			for n := range 150 {
+			for n := range 40 {
 				if _, err := s.CreatePet(t.Context(), store.NewPet{Name: fmt.Sprint(n)}); err != nil {
 					t.Error(err)
 					return
@@ -232,18 +186,4 @@ func TestKeptListsAreExact(t *testing.T) {
 	writers.Wait()
 	close(done)
 	readers.Wait()
-}
-
-func BenchmarkPetsVersion(b *testing.B) {
-	s, err := Open(b.Context(), b.TempDir()+"/pets.db", Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			s.PetsVersion()
-		}
-	})
 }

@@ -178,8 +178,8 @@ func twoBackups(t *testing.T) string {
 // A restore that is killed has replaced everything or nothing.
 func TestKilledRestore(t *testing.T) {
 	path := twoBackups(t)
-	for round := range 6 {
-		killAfter(t, program(t, "restore without end", path), 3+round%2)
+	for round := range 4 {
+		killAfter(t, program(t, "restore without end", path), 1+round%2)
 		do(t, path, func(s *sqlite.Store) {
 			pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10})
 			if err != nil || len(pets) != 1 && len(pets) != 2 || pets[len(pets)-1].Name != fmt.Sprint(len(pets)) {
@@ -197,7 +197,7 @@ func TestRestoresWhileServersStart(t *testing.T) {
 	ended := make(chan []string)
 	for range 2 {
 		cmd := program(t, "open without end", path)
-		go func() { ended <- killAfter(t, cmd, 100) }()
+		go func() { ended <- killAfter(t, cmd, 30) }()
 	}
 	restored := 0
 	go func() {

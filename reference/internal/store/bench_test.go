@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -108,16 +107,4 @@ func BenchmarkSave(b *testing.B) {
 			})
 		}
 	})
-}
-
-func BenchmarkDailyUse(b *testing.B) {
-	d := store.NewDailyCounter(time.Now)
-	owners := make([]string, 1000)
-	for i := range owners {
-		owners[i] = fmt.Sprint("owner ", i)
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		d.Count(owners[i%len(owners)], true)
-	}
 }
