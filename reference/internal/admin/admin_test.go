@@ -222,22 +222,6 @@ func TestHealthOfAServerThatHangs(t *testing.T) {
 	}
 }
 
-// The checks of a server whose database does not answer take longer than a health check,
-// and then say what is wrong.
-func TestReadinessWaitsForTheChecks(t *testing.T) {
-	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(2 * time.Second)
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, `{"ready":false,"checks":{"database":"no answer"}}`)
-	}))
-	defer s.Close()
-	r, err := admin.Client{Addr: s.Listener.Addr().String()}.Readiness(t.Context())
-	if err != nil || r.Ready || r.Checks["database"] != "no answer" {
-		t.Errorf("Readiness = %+v, %v, want what the checks say", r, err)
-	}
-}
-
 // The console is revalidated and has the policy of a page. A browser can open it from a
 // link on another page, but not load or frame it there.
 func TestConsole(t *testing.T) {

@@ -2,8 +2,11 @@ package admin_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
@@ -219,5 +223,43 @@ func TestBansWithoutTheDatabase(t *testing.T) {
 		if w := serve(h, method, path, local); w.Code != 503 || !strings.Contains(w.Body.String(), "The database cannot be used at the moment.") {
 			t.Errorf("%s: %d %s, want 503", target, w.Code, w.Body)
 		}
+	}
+}
+
+// aloneLimiter is an engine whose Redis does not answer.
+type aloneLimiter struct{ admin.Limiter }
+
+func (aloneLimiter) Ban(context.Context, string, time.Duration) error {
+	return fmt.Errorf("ban: %w", failover.ErrLocalOnly)
+}
+
+func (aloneLimiter) Unban(context.Context, string) (bool, error) {
+	return false, fmt.Errorf("unban: %w", failover.ErrLocalOnly)
+}
+
+// A ban that holds on one server only has an entry that says so, although it is an error.
+func TestBansOnOneServerAreAudited(t *testing.T) {
+	h := newHandler(t, func(c *admin.Config) {
+		server := *c.Server()
+		server.Limiter = aloneLimiter{server.Limiter}
+		c.Server = func() *admin.Server { return &server }
+	})
+	for _, w := range []*httptest.ResponseRecorder{
+		post(h, "/bans", "application/json", `{"owner":"ada","seconds":60}`), serve(h, "DELETE", "/bans?owner=ada", local),
+	} {
+		if w.Code < 500 {
+			t.Errorf("answered with %d %s, want an error", w.Code, w.Body)
+		}
+	}
+	var audit struct{ Entries []admin.AuditEntry }
+	if err := json.Unmarshal(serve(h, "GET", "/audit?limit=2", local).Body.Bytes(), &audit); err != nil {
+		t.Fatal(err)
+	}
+	want := []admin.AuditEntry{
+		{Action: "ban.end", Target: "owner:ada", Detail: `effect="on this server only"`},
+		{Action: "ban.start", Target: "owner:ada", Detail: `length="1m0s" effect="on this server only"`},
+	}
+	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(admin.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
+		t.Errorf("GET /audit (-want +got):\n%s", diff)
 	}
 }

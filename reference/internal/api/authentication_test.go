@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -113,33 +111,4 @@ func TestKeysActWithinASecond(t *testing.T) {
 	}
 	s.clock.advance(time.Second)
 	want(t, c.Get(t, "/v1/pets"), 401, "invalid_api_key")
-}
-
-// A request with two Authorization lines is 400 wherever one with a wrong key is
-// 401. It counts for the network, and not for the owner of either key.
-func TestTwoAuthorizationLines(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(c *api.Config) {
-		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-	})
-	s.pets(t, 1)
-	c := s.with(s.key(t, "double", "enterprise", "9/minute"))
-	twice := "Authorization: Bearer " + c.Key
-	left := int64(100)
-	for _, r := range []contract.Request{
-		{Target: "/v1/pets"}, {Target: "/v1/pets/1"}, {Method: "HEAD", Target: "/v1/pets/1"}, {Target: "/v1/pets/99"}, {Target: "/v1/usage"},
-		{Target: "/v1/%75sage"}, {Target: "/v1/nothing"}, {Target: "/v1/pets/"}, {Method: "DELETE", Target: "/v1/pets"}, {Method: "OPTIONS", Target: "/v1/pets"},
-		{Method: "POST", Target: "/v1/pets", Body: "x"},
-	} {
-		r.Header = []string{twice}
-		resp := c.Do(t, r)
-		want(t, resp, 400, "invalid_request")
-		left--
-		if got := resp.Int("X-RateLimit-Remaining"); got != left {
-			t.Errorf("%s %s: X-RateLimit-Remaining is %d, want %d of the network", resp.Method, resp.Target, got, left)
-		}
-	}
-	if got := c.Get(t, "/v1/usage").Int("X-RateLimit-Remaining"); got != 9 {
-		t.Errorf("the owner has %d of 9 requests left, want all", got)
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/reference/internal/api"
-	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
 
@@ -116,25 +115,5 @@ func TestUsesOfDeprecatedOperationsAreCounted(t *testing.T) {
 	s.Do(t, contract.Request{Method: "DELETE", Target: "/v1/pets/1"})
 	if got := uses.Load(); got != 3 {
 		t.Errorf("%d uses are counted, want 3", got)
-	}
-}
-
-func TestDeprecationsThatCannotBe(t *testing.T) {
-	d := config.Default().Deprecations["getPet"]
-	backwards := d
-	backwards.Sunset = d.Since.Add(-time.Hour)
-	for name, deprecations := range map[string]map[string]deprecation.Options{
-		"an operation that shares its path":  {"listPets": d},
-		"an operation that does not exist":   {"deletePet": d},
-		"a sunset before the deprecation":    {"getPet": backwards},
-		"an operation that is never dropped": {"getPet": {}},
-	} {
-		s := api.Config{
-			Pets: &brokenStore{}, Keys: &brokenStore{}, Limiter: brokenLimiter{}, Plan: config.Default().Plans.Of,
-			Anonymous: config.Default().Anonymous, Deprecations: deprecations,
-		}
-		if _, err := api.New(s); err == nil {
-			t.Errorf("%s: New returns no error", name)
-		}
 	}
 }

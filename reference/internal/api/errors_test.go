@@ -221,40 +221,6 @@ func documentedErrors(t *testing.T) map[string]string {
 	return examples
 }
 
-// Problem details of a 429 have the types of the draft of the header fields.
-func TestProblemTypes(t *testing.T) {
-	t.Parallel()
-	const types = "https://iana.org/assignments/http-problem-types#"
-	s := start(t, nil)
-	c := s.with(s.key(t, "reader", "enterprise", "1/minute", "1/day", "5/hour"))
-	problem := func(target string) string {
-		t.Helper()
-		resp := c.Get(t, target, "Accept: application/problem+json")
-		var p struct {
-			Type, Title string
-			Violated    []string `json:"violated-policies"`
-		}
-		if err := json.Unmarshal(resp.Data, &p); err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprint(resp.StatusCode, " ", p.Type, " ", p.Title, " ", p.Violated)
-	}
-	for _, step := range []struct{ target, want string }{
-		{"/v1/nothing", "404 about:blank Not Found []"},
-		{"/v1/pets", "429 " + types + "quota-exceeded Quota Exceeded [minute day]"},
-	} {
-		if got := problem(step.target); got != step.want {
-			t.Errorf("GET %s: %s, want %s", step.target, got, step.want)
-		}
-	}
-	if err := s.limits.Ban(t.Context(), "owner:reader", time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := problem("/v1/pets"), "429 "+types+"abnormal-usage-detected Abnormal Usage Detected []"; got != want {
-		t.Errorf("GET /v1/pets during a ban: %s, want %s", got, want)
-	}
-}
-
 // Each request has several things wrong with it, and is answered for the first of
 // them in the order of the checks.
 func TestOrderOfChecks(t *testing.T) {

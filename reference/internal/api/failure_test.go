@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
@@ -202,11 +204,18 @@ func TestKeysCannotBeChecked(t *testing.T) {
 
 func TestLimiterFails(t *testing.T) {
 	t.Parallel()
-	closed := start(t, func(c *api.Config) { c.Limiter = brokenLimiter{} })
+	var seen decisions
+	closed := start(t, func(c *api.Config) { c.Limiter, c.OnDecision = brokenLimiter{}, seen.add })
 	closed.Now = time.Now // which the fields of undecided requests are from
 	for _, r := range append(requests(), contract.Request{Target: "/v1/usage"}, contract.Request{Target: "/nothing"}) {
 		want(t, closed.Do(t, r), 503, "unavailable")
 		want(t, closed.Do(t, none(r)), 503, "unavailable")
+	}
+	if got := seen.take(); got[0] != "GET owner:roomy limited failed=true" {
+		t.Errorf("OnDecision was called with %q, want that the limiter failed", got[0])
+	}
+	if resp, _ := page(t, closed, "GET", "/openapi.json"); resp.StatusCode != http.StatusOK {
+		t.Errorf("GET /openapi.json: %d, want 200: it needs no limiter", resp.StatusCode)
 	}
 	open := start(t, func(c *api.Config) { c.Limiter, c.FailOpen = brokenLimiter{}, true })
 	open.Now = time.Now
@@ -215,38 +224,48 @@ func TestLimiterFails(t *testing.T) {
 	want(t, open.Do(t, none(contract.Request{Target: "/v1/pets"})), 401, "missing_api_key")
 }
 
+// An error names the field that is wrong.
 func TestConfigIsChecked(t *testing.T) {
-	valid := func() api.Config {
+	deprecated := func(id string, since, sunset time.Time) func(*api.Config) {
+		return func(c *api.Config) {
+			c.Deprecations = map[string]deprecation.Options{id: {Since: since, Sunset: sunset}}
+		}
+	}
+	begin := time.Unix(1_800_000_000, 0)
+	for _, test := range []struct {
+		want  string // "": the config is valid
+		spoil func(*api.Config)
+	}{
+		{"", func(*api.Config) {}},
+		{"Pets", func(c *api.Config) { c.Pets = nil }},
+		{"Keys", func(c *api.Config) { c.Keys = nil }},
+		{"Limiter", func(c *api.Config) { c.Limiter = nil }},
+		{"Plan", func(c *api.Config) { c.Plan = nil }},
+		{"Anonymous", func(c *api.Config) { c.Anonymous = nil }},
+		{"Timeout", func(c *api.Config) { c.Timeout = -1 }},
+		{"Origins[1]", func(c *api.Config) { c.Origins = []string{"https://ok.example", "*"} }},
+		{"Origins[0]", func(c *api.Config) { c.Origins = []string{""} }},
+		{"Origins[0]", func(c *api.Config) { c.Origins = []string{"https://*.example"} }},
+		{"Config.Deny: Networks must not contain the zero prefix", func(c *api.Config) { c.Deny.Networks = []netip.Prefix{{}} }},
+		{"Config.Allow: Networks must have IPv4 in the form of IPv4, got ::ffff:192.0.2.0/120",
+			func(c *api.Config) { c.Allow.Networks = networks("::ffff:192.0.2.0/120") }},
+		{"Config.Deny: Networks must have no bits beyond their length: got 192.0.2.1/24, write 192.0.2.0/24",
+			func(c *api.Config) { c.Deny.Networks = networks("192.0.2.1/24") }},
+		{"Config.Allow: Owners must not contain an empty name", func(c *api.Config) { c.Allow.Owners = []string{""} }},
+		{`Deprecations["listPets"]`, deprecated("listPets", begin, time.Time{})}, // shares its path
+		{"Deprecations", deprecated("deletePet", begin, time.Time{})},
+		{"Deprecations", deprecated("getPet", begin, begin.Add(-time.Hour))},
+		{"Deprecations", deprecated("getPet", time.Time{}, time.Time{})},
+	} {
 		s := &brokenStore{}
-		return api.Config{
+		c := api.Config{
 			Pets: s, Keys: s, Limiter: brokenLimiter{}, Logger: slog.New(slog.DiscardHandler),
 			Plan:      func(string, []string) (*ratelimit.Plan, error) { return nil, nil },
 			Anonymous: ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(1)),
 		}
-	}
-	if _, err := api.New(valid()); err != nil {
-		t.Fatalf("a config with what is needed: %v", err)
-	}
-	for field, spoil := range map[string]func(*api.Config){
-		"Pets":      func(c *api.Config) { c.Pets = nil },
-		"Keys":      func(c *api.Config) { c.Keys = nil },
-		"Limiter":   func(c *api.Config) { c.Limiter = nil },
-		"Plan":      func(c *api.Config) { c.Plan = nil },
-		"Anonymous": func(c *api.Config) { c.Anonymous = nil },
-		"Timeout":   func(c *api.Config) { c.Timeout = -1 },
-		"Origins":   func(c *api.Config) { c.Origins = []string{"https://ok.example", "*"} },
-	} {
-		c := valid()
-		spoil(&c)
-		if _, err := api.New(c); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: error %v, want one that names the field", field, err)
-		}
-	}
-	for _, origin := range []string{"", "*", "https://*.example"} {
-		c := valid()
-		c.Origins = []string{origin}
-		if _, err := api.New(c); err == nil {
-			t.Errorf("the origin %q is taken", origin)
+		test.spoil(&c)
+		if _, err := api.New(c); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("New = %v, want an error that says %q", err, test.want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,41 +72,6 @@ func TestPathsAreExact(t *testing.T) {
 	want(t, s.Get(t, "http://elsewhere.example/v1/pets"), 200, "")
 }
 
-func TestTargetLength(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	for _, size := range []int{8193, 20000, 60000} {
-		want(t, s.Get(t, "/v1/pets?"+strings.Repeat("x", size-len("/v1/pets?"))), 414, "uri_too_long")
-		want(t, s.Get(t, "/v1/pets/"+strings.Repeat("1", size-len("/v1/pets/"))), 414, "uri_too_long")
-	}
-	want(t, s.Get(t, "/v1/pets?"+strings.Repeat("x", 8192-len("/v1/pets?"))), 200, "")
-}
-
-func TestProtocolVersions(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	auth := "Authorization: Bearer " + s.Key + "\r\n"
-	resp := s.Raw(t, "GET /v1/pets HTTP/1.0\r\n"+auth+"\r\n")
-	want(t, resp, 200, "")
-	if len(resp.TransferEncoding) > 0 {
-		t.Error("a client of HTTP/1.0 is sent a Transfer-Encoding")
-	}
-	want(t, s.Raw(t, "GET /v1/pets HTTP/1.1\r\nhost: x\r\nAUTHORIZATION: Bearer "+s.Key+"\r\n\r\n"), 200, "")
-}
-
-func TestRequestID(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	if got := s.Get(t, "/v1/pets", "X-Request-Id: abc-1.2_Z").Header.Get("X-Request-Id"); got != "abc-1.2_Z" {
-		t.Errorf("X-Request-Id is %q, want the one that was sent", got)
-	}
-	for _, sent := range []string{"", "a b", "é", strings.Repeat("a", 65), "a\tb", `"`} {
-		if got := s.Get(t, "/v1/pets", "X-Request-Id: "+sent).Header.Get("X-Request-Id"); got == sent || len(got) != 32 {
-			t.Errorf("X-Request-Id is %q after %q was sent, want a new one", got, sent)
-		}
-	}
-}
-
 // spellings returns paths that are the same as p (RFC 3986 section 6.2.2.2): one
 // for each character, which is percent-encoded, and one with all of them.
 func spellings(p string) []string {
@@ -168,26 +132,6 @@ func TestSpellingOfAPathDoesNotMatter(t *testing.T) {
 			t.Errorf("GET %s: %d with %d remaining, want 404 with %d", target, resp.StatusCode, got, remaining)
 			remaining = got
 		}
-	}
-}
-
-// A ban leaves a client /v1/usage, in each spelling, and nothing else.
-func TestSpellingsDuringABan(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	c := s.with(s.key(t, "pushy", "enterprise", "1/minute"))
-	if err := s.limits.Ban(t.Context(), "owner:pushy", time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	for _, target := range append(spellings("/v1/usage"), "/v1/usage", "/v1/usage?x", "http://elsewhere.example/v1/%75sage") {
-		resp := c.Get(t, target)
-		want(t, resp, 200, "")
-		if !strings.Contains(string(resp.Data), `"ban"`) {
-			t.Errorf("GET %s during a ban says %s, want the ban", target, resp.Data)
-		}
-	}
-	for _, target := range append(spellings("/v1/pets"), "/v1/usage/", "/v1//usage") {
-		want(t, c.Get(t, target), 429, "api_key_banned")
 	}
 }
 

@@ -238,23 +238,6 @@ func TestAccessTableFindsEachAddress(t *testing.T) {
 	}
 }
 
-func BenchmarkAccessTable(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	list := make([]netip.Prefix, 10_000)
-	for i := range list {
-		list[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), 0}), 24)
-	}
-	table, err := newAccessTable(AccessList{Networks: list})
-	if err != nil {
-		b.Fatal(err)
-	}
-	addr := netip.MustParseAddr("203.0.113.7")
-	b.ReportAllocs()
-	for b.Loop() {
-		table.hasAddr(addr)
-	}
-}
-
 func TestAcceptsGzip(t *testing.T) {
 	for accepts, all := range map[bool][]string{
 		true: {

@@ -448,22 +448,6 @@ func TestListsHaveWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// A pet that another server stores is found, and then kept with its preconditions.
-func TestPetOfAnotherServer(t *testing.T) {
-	t.Parallel()
-	servers := twoServers(t)
-	want(t, servers[0].Get(t, "/v1/pets/1"), 404, "pet_not_found")
-	want(t, servers[1].Post(t, "/v1/pets", `{"name":"x","categoryId":1}`), 201, "")
-	for _, s := range servers {
-		for range 2 {
-			want(t, s.Get(t, "/v1/pets/1"), 200, "")
-		}
-		etag := s.Get(t, "/v1/pets/1").Header.Get("ETag")
-		want(t, s.Get(t, "/v1/pets/1", "If-None-Match: "+etag), 304, "")
-		want(t, s.Get(t, "/v1/pets/1", `If-Match: "x"`), 412, "precondition_failed")
-	}
-}
-
 // countingStore counts the lists that are read, and has a version if the store has.
 type countingStore struct {
 	*sqlite.Store

@@ -24,6 +24,16 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// next returns the next line, which may be written after the response has arrived.
+func (l lines) next(t *testing.T) (text string, line map[string]any) {
+	t.Helper()
+	text = <-l
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
+		t.Fatalf("the log has %q, want one line of JSON: %v", text, err)
+	}
+	return text, line
+}
+
 func TestRequestLog(t *testing.T) {
 	t.Parallel()
 	log := make(lines, 100)
@@ -36,6 +46,10 @@ func TestRequestLog(t *testing.T) {
 	key := s.issue(t, secret, newKey("enterprise", "8/minute"))
 	c := s.with(secret.Reveal())
 	const network = "127.0.0.1/32"
+	page(t, s, "GET", "/openapi.json")
+	if text, got := log.next(t); got["outcome"] != "uncharged" || got["plan"] != "uncharged" || got["remaining"] != 599. {
+		t.Errorf("the line of a page is %s, want what remains of the quota of such requests", text)
+	}
 	type line = map[string]any
 	tests := []struct {
 		request contract.Request
@@ -58,11 +72,7 @@ func TestRequestLog(t *testing.T) {
 	}
 	for _, test := range tests {
 		resp := c.Do(t, test.request)
-		text := <-log // may be written after the response has arrived
-		var got line
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatalf("%s %s: the log has %q, want one line of JSON", resp.Method, resp.Target, text)
-		}
+		text, got := log.next(t)
 		test.want["msg"], test.want["level"] = "request", "INFO"
 		test.want["request_id"] = resp.Header.Get("X-Request-Id")
 		test.want["bytes"] = float64(len(resp.Data))
@@ -87,24 +97,6 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-// The line about a page has what remains of the quota of such requests.
-func TestRequestLogOfPages(t *testing.T) {
-	t.Parallel()
-	log := make(lines, 100)
-	s := start(t, func(c *api.Config) {
-		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
-	})
-	page(t, s, "GET", "/openapi.json")
-	text := <-log
-	for _, part := range []string{
-		`"route":"/openapi.json"`, `"network":"127.0.0.1/32"`, `"plan":"uncharged"`, `"outcome":"uncharged"`, `"remaining":599`,
-	} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the line has no %s: %s", part, text)
-		}
-	}
-}
-
 // The log says under which network a request was counted, and why it is a proxy's
 // if that did not name its client.
 func TestRequestLogOfProxies(t *testing.T) {
@@ -125,15 +117,9 @@ func TestRequestLogOfProxies(t *testing.T) {
 		{"X-Forwarded-For: 192.0.2.7, , 127.0.0.3", "127.0.0.3/32", "proxy: its header with the client's address is unreadable"},
 	} {
 		resp := s.Do(t, none(contract.Request{Target: "/v1/pets", Header: []string{test.header}}))
-		text := <-log
-		var line struct {
-			Network   string `json:"network"`
-			NetworkOf string `json:"network_of"`
-		}
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatal(err)
-		}
-		if line.Network != test.network || line.NetworkOf != test.reason || strings.Contains(text, "s3cret") {
+		text, line := log.next(t)
+		reason, _ := line["network_of"].(string)
+		if line["network"] != test.network || reason != test.reason || strings.Contains(text, "s3cret") {
 			t.Errorf("%s: the log has %s, want network %s of %q", test.header, text, test.network, test.reason)
 		}
 		want(t, resp, 401, "missing_api_key")
@@ -170,6 +156,7 @@ func TestOnDecisionGetsEachChargedRequest(t *testing.T) {
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 	})
 	c := s.with(s.key(t, "ada", "enterprise", "2/minute"))
+	page(t, s, "GET", "/openapi.json") // is not charged
 	for _, test := range []struct {
 		name    string
 		request contract.Request
@@ -189,28 +176,5 @@ func TestOnDecisionGetsEachChargedRequest(t *testing.T) {
 		if d := cmp.Diff(test.want, seen.take()); d != "" {
 			t.Errorf("%s: OnDecision was called (-want +got):\n%s", test.name, d)
 		}
-	}
-}
-
-func TestOnDecisionGetsFailuresOfTheLimiter(t *testing.T) {
-	t.Parallel()
-	var seen decisions
-	s := start(t, func(c *api.Config) {
-		c.OnDecision = seen.add
-		c.Limiter = brokenLimiter{}
-	})
-	want(t, s.Get(t, "/v1/pets"), 503, "unavailable")
-	if d := cmp.Diff([]string{"GET owner:roomy limited failed=true"}, seen.take()); d != "" {
-		t.Errorf("OnDecision was called (-want +got):\n%s", d)
-	}
-}
-
-func TestOnDecisionLeavesOutPages(t *testing.T) {
-	t.Parallel()
-	var seen decisions
-	s := start(t, func(c *api.Config) { c.OnDecision = seen.add })
-	page(t, s, "GET", "/openapi.json")
-	if got := seen.take(); got != nil {
-		t.Errorf("OnDecision was called with %q for a page, want no call", got)
 	}
 }

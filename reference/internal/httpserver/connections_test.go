@@ -3,7 +3,6 @@ package httpserver_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -271,37 +270,6 @@ func TestConnectionsOfANetwork(t *testing.T) {
 			}
 		})
 	}
-}
-
-// However many connections are refused, the log has one line a minute.
-func TestRefusedConnectionsAreLoggedOnceAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log lockedBuffer
-		l := newPipeListener()
-		s, err := httpserver.New(hello, httpserver.Options{MaxConns: 50, MaxConnsPerNetwork: 1, PlainHTTP: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Serve(ctx, l) }()
-		l.connect()
-		for range 100 {
-			l.connect()
-		}
-		synctest.Wait()
-		if got := strings.Count(log.String(), "\n"); got != 1 {
-			t.Errorf("100 refusals in an instant make %d lines, want 1\n%s", got, log.String())
-		}
-		time.Sleep(time.Minute + time.Second)
-		if got, want := log.String(), "connections=99 setting=max_connections_per_network"; !strings.Contains(got, want) {
-			t.Errorf("after a minute the log is %q, want %q in it", got, want)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestStatsOfConnections(t *testing.T) {

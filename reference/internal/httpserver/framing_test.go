@@ -39,10 +39,10 @@ func TestAmbiguousRequestsCloseTheConnection(t *testing.T) {
 		{"values", "GET / HTTP/1.1\r\nHost: x\r\nX: Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+			}), httpserver.Options{})
 			for _, piece := range []int{1 << 20, 1, 7} {
-				s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					io.Copy(io.Discard, r.Body)
-				}), httpserver.Options{})
 				checkCloses(t, s.dial(t), tt.octets, piece, tt.closes)
 			}
 		})

@@ -115,33 +115,6 @@ func TestReloadKeepsTimeouts(t *testing.T) {
 	})
 }
 
-// The end of the server waits for requests that began before a reload.
-func TestDrainWaitsForRequestsFromBeforeAReload(t *testing.T) {
-	begun, finish := make(chan bool), make(chan bool)
-	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		begun <- true
-		<-finish
-	}), httpserver.Options{})
-	c := s.dial(t)
-	answered := make(chan bool)
-	go func() { answered <- request(c) }()
-	<-begun
-	mustReload(t, s.Server, hello, httpserver.Options{})
-	s.stop()
-	select {
-	case err := <-s.ended:
-		t.Fatalf("Serve = %v while a request runs", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(finish)
-	if !<-answered {
-		t.Error("the request was cut off")
-	}
-	if err := <-s.ended; err != nil {
-		t.Errorf("Serve = %v", err)
-	}
-}
-
 func TestReloadOfConnectionLimits(t *testing.T) {
 	begun, finish := make(chan bool), make(chan bool)
 	busy := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

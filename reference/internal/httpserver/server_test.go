@@ -1,19 +1,15 @@
 package httpserver_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -43,20 +39,6 @@ func TestServe(t *testing.T) {
 	}
 	if s.Ready() {
 		t.Error("a server that has ended is ready")
-	}
-}
-
-// net/http would answer it without the handler.
-func TestOptionsAsteriskReachesTheHandler(t *testing.T) {
-	s := serve(t, hello, httpserver.Options{})
-	c := s.dial(t)
-	fmt.Fprint(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 *" {
-		t.Errorf("the answer to OPTIONS * is %q, want that of the handler", body)
 	}
 }
 
@@ -217,22 +199,6 @@ func TestTLS(t *testing.T) {
 			t.Errorf("the body is %q, want HTTP/2", body)
 		}
 	})
-	t.Run("serves many requests on one connection", func(t *testing.T) {
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure(), ForceAttemptHTTP2: true, MaxConnsPerHost: 1}}
-		defer client.CloseIdleConnections()
-		var wg sync.WaitGroup
-		for range 200 {
-			wg.Go(func() {
-				resp, err := client.Get("https://" + s.addr + "/x")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				resp.Body.Close()
-			})
-		}
-		wg.Wait()
-	})
 	t.Run("takes TLS 1.2 and nothing older", func(t *testing.T) {
 		for version, ok := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
 			c := insecure()
@@ -246,21 +212,4 @@ func TestTLS(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestFailedHandshakesDoNotFillTheLog(t *testing.T) {
-	var log bytes.Buffer // read when the server has ended
-	o := certificate(t)
-	o.MaxConns, o.Logger = 50, slog.New(slog.NewTextHandler(&log, nil))
-	s := serve(t, hello, o)
-	c := s.dial(t)
-	if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, c)
-	s.stop()
-	<-s.ended
-	if log.Len() > 0 {
-		t.Errorf("the log has %q, want nothing about a client that does not speak TLS", log.String())
-	}
 }

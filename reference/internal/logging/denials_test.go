@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -187,16 +186,4 @@ func TestSumsAtTheEnd(t *testing.T) {
 		}
 		time.Sleep(2 * sumPeriod)
 	})
-}
-
-func BenchmarkRequestLine(b *testing.B) {
-	for _, status := range []int{200, 429} {
-		b.Run(fmt.Sprint(status), func(b *testing.B) {
-			l := slog.New(summing{jsonHandler(io.Discard, nil), new(sums)})
-			b.ReportAllocs()
-			for b.Loop() {
-				l.LogAttrs(b.Context(), slog.LevelInfo, "request", slog.Int("status", status), slog.String("route", "/v1/pets"), slog.String("network", "192.0.2.1/32"))
-			}
-		})
-	}
 }

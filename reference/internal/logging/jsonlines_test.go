@@ -61,15 +61,6 @@ func TestLinesAreThoseOfTheJSONHandler(t *testing.T) {
 	}
 }
 
-func TestLoggersWithAttributesWriteThem(t *testing.T) {
-	var b bytes.Buffer
-	l := slog.New(jsonHandler(&b, nil)).With(slog.Int("a", 1)).WithGroup("g")
-	l.Info("message", slog.Int("b", 2))
-	if !bytes.Contains(b.Bytes(), []byte(`"msg":"message","a":1,"g":{"b":2}}`)) {
-		t.Errorf("the line is %s, want the attribute and the group of the logger", b.Bytes())
-	}
-}
-
 func FuzzLines(f *testing.F) {
 	f.Add("request", "route", "GET /v1/pets", int64(200), 0.412)
 	f.Add("request", `k"`, "\u2028\xff", int64(-1), math.Inf(-1))

@@ -3,7 +3,6 @@ package observe_test
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,30 +195,5 @@ func BenchmarkActivityCount(b *testing.B) {
 				c.Count(names[i%len(names)], owner, ratelimit.Allowed)
 			}
 		})
-		b.Run(bb.name+"/parallel", func(b *testing.B) {
-			c := observe.NewActivity(time.Now)
-			var start atomic.Int64
-			b.RunParallel(func(pb *testing.PB) {
-				for i := int(start.Add(997)); pb.Next(); i++ {
-					c.Count(names[i%len(names)], owner, ratelimit.Allowed)
-				}
-			})
-		})
-	}
-}
-
-// BenchmarkActivitySnapshot is for an Activity without a free place.
-func BenchmarkActivitySnapshot(b *testing.B) {
-	now := time.Now()
-	c := observe.NewActivity(func() time.Time { return now })
-	for s := range observe.ActivitySeconds {
-		for i := range 1000 {
-			c.Count(fmt.Sprint("owner:", s, i), owner, ratelimit.Allowed)
-			c.Count(fmt.Sprint("network:", s, i), network, ratelimit.Allowed)
-		}
-		now = now.Add(time.Second)
-	}
-	for b.Loop() {
-		c.Snapshot(20)
 	}
 }
