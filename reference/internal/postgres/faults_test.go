@@ -23,36 +23,32 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-func TestKilledUnderWrites(t *testing.T) {
-	t.Parallel()
-	server := postgrestest.Start(t)
-	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
-	for range 2 {
-		w.more(200)
-		server.Kill()
-		server.Restart()
+func TestServersThatEndUnderWrites(t *testing.T) {
+	for name, end := range map[string]func(*postgrestest.Server){
+		"killed":  (*postgrestest.Server).Kill,
+		"stopped": (*postgrestest.Server).Stop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "stopped" {
+				testenv.Long(t, "restarts a server again and again")
+			}
+			server := postgrestest.Start(t)
+			w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
+			for range 2 {
+				w.more(200)
+				end(server)
+				server.Restart()
+			}
+			// A single connection that is ended costs nothing but itself.
+			for range 3 {
+				w.more(50)
+				server.Exec("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore'")
+			}
+			w.more(200)
+			w.check()
+		})
 	}
-	w.more(200)
-	w.check()
-}
-
-func TestStoppedUnderWrites(t *testing.T) {
-	testenv.Long(t, "restarts a server again and again")
-	t.Parallel()
-	server := postgrestest.Start(t)
-	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
-	for range 2 {
-		w.more(200)
-		server.Stop()
-		server.Restart()
-	}
-	// A single connection that is ended costs nothing but itself.
-	for range 3 {
-		w.more(50)
-		server.Exec("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore'")
-	}
-	w.more(200)
-	w.check()
 }
 
 // With a synchronous standby, no acknowledged pet is lost when the primary is.

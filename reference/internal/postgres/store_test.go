@@ -221,13 +221,13 @@ func TestTheFirstKeyWaitsForOthers(t *testing.T) {
 func TestReadsTakeFewBlocks(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url, postgres.Options{})
-	const n = 60_000
+	const n = 30_000
 	// Mixed at first, then only sold ones, then a few that are available.
 	postgrestest.Exec(t, url, fmt.Sprintf(`INSERT INTO pets (name, category_id, status)
 		SELECT 'Rex', 1, CASE WHEN n > %d THEN 'available' WHEN n > %[1]d / 2 THEN 'sold' WHEN n %% 2 = 0 THEN 'pending' ELSE 'available' END
 		FROM generate_series(1, %[1]d + 100) AS n`, n),
 		`INSERT INTO keys SELECT 'key_' || n, decode(lpad(to_hex(n), 64, '0'), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now()
-		FROM generate_series(1, 20000) AS n`,
+		FROM generate_series(1, 10000) AS n`,
 		"VACUUM ANALYZE pets", "ANALYZE keys")
 
 	for _, after := range []int64{0, n / 4, n / 2, n/2 + 10, n, n + 50} {
@@ -542,6 +542,7 @@ func TestTablesOfAnExtension(t *testing.T) {
 // While the server behind PgBouncer is away, a start can succeed later, so that a server
 // waits for it rather than ends. PgBouncer has the same code for mistakes of the URL.
 func TestAPoolerWithoutItsServer(t *testing.T) {
+	testenv.Long(t, "stops a server behind a pooler")
 	t.Parallel()
 	server := postgrestest.Start(t)
 	url := postgrestest.Pooled(t, server.URL("postgres")) + "&default_query_exec_mode=exec"
