@@ -41,14 +41,12 @@ func New(c Config) (http.Handler, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("api: %w", err)
-	}
+	c = c.withDefaults()
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
 	a.pages = newPageCache(c.Pets, c.Timeout)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
+	var err error
 	if a.deny, err = newAccessTable(c.Deny); err != nil {
 		return nil, fmt.Errorf("api: Config.Deny: %w", err)
 	}
@@ -81,7 +79,11 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := apikey.NewVerifier(a.KeyFormat, keyStore{a.Keys, a.Plan}, apikey.Options{Now: a.Now})
+	format, err := apikey.NewFormat(KeyPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	verifier, err := apikey.NewVerifier(format, keyStore{a.Keys, a.Plan}, apikey.Options{Now: a.Now})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
@@ -19,8 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// KeyPrefix is the prefix of the keys of the service, unless Config.KeyFormat sets
-// another one.
+// KeyPrefix is the prefix of the keys of the service.
 const KeyPrefix = "pet_live_"
 
 // A Limiter is an engine that can also decide about several subjects at once, report the
@@ -52,9 +50,6 @@ type Config struct {
 	// /docs and CORS preflights, by network, and getUsage, by owner. Its usage is separate
 	// from all other usage. Nil: 600 requests per minute, without bans.
 	Uncharged *ratelimit.Plan
-
-	// KeyFormat is the format of the keys. Nil: that with KeyPrefix.
-	KeyFormat *apikey.Format
 
 	// Client finds the address of a client. Nil: that of the connection.
 	Client *clientip.Source
@@ -126,12 +121,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-func (c Config) withDefaults() (Config, error) {
-	format, err := apikey.NewFormat(KeyPrefix)
-	if err != nil {
-		return c, err
-	}
-	c.KeyFormat = cmp.Or(c.KeyFormat, format)
+func (c Config) withDefaults() Config {
 	c.Uncharged = cmp.Or(c.Uncharged, ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(600)))
 	c.Client = cmp.Or(c.Client, clientip.FromRemoteAddr())
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
@@ -145,5 +135,5 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return c, nil
+	return c
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -92,17 +93,11 @@ func parseQuery(raw string) (map[string]string, error) {
 // parseInt parses a canonical decimal integer: digits without leading zeros.
 // [strconv.Atoi] accepts +5 and 05 too.
 func parseInt(text string, lowest, highest int) (n int, ok bool) {
-	const maxDigits = 9 // no overflow
-	if text == "" || len(text) > maxDigits || text[0] == '0' {
+	if text == "" || text[0] < '1' || text[0] > '9' {
 		return 0, false
 	}
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n, lowest <= n && n <= highest
+	n, err := strconv.Atoi(text)
+	return n, err == nil && lowest <= n && n <= highest
 }
 
 func invalidParameter(message string) *apierror.Error {

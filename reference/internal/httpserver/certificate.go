@@ -28,9 +28,9 @@ type certificate struct {
 	current           atomic.Pointer[tls.Certificate]
 
 	mu        sync.Mutex
-	checked   time.Time // when the files were last checked
-	loaded    stamps    // of the files that current is from
-	lastError string    // the last error that was logged
+	checked   time.Time     // when the files were last checked
+	loaded    []os.FileInfo // versions of the files that current is from
+	lastError string        // the last error that was logged
 }
 
 // CertificateExpires returns the time at which the certificate in use expires, or the
@@ -70,8 +70,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 // reload loads the files if they have changed. While they are replaced one after the
 // other they do not match; the next check tries again.
 func (c *certificate) reload() {
-	s, err := stampsOf(c.certFile, c.keyFile)
-	if err == nil && s.equal(c.loaded) {
+	s, err := versionsOf(c.certFile, c.keyFile)
+	if err == nil && slices.EqualFunc(s, c.loaded, sameVersion) {
 		return
 	}
 	if err = c.load(); err == nil {
@@ -87,7 +87,7 @@ func (c *certificate) reload() {
 
 func (c *certificate) load() error {
 	// Taken before the files are read, so that the next check sees a later change.
-	s, err := stampsOf(c.certFile, c.keyFile)
+	s, err := versionsOf(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}
@@ -100,31 +100,21 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// stamps identify versions of the files.
-type stamps []os.FileInfo
-
-func stampsOf(files ...string) (stamps, error) {
-	var s stamps
+// versionsOf identifies the present versions of files.
+func versionsOf(files ...string) ([]os.FileInfo, error) {
+	var versions []os.FileInfo
 	for _, name := range files {
 		info, err := os.Stat(name)
 		if err != nil {
 			return nil, err
 		}
-		s = append(s, info)
+		versions = append(versions, info)
 	}
-	return s, nil
+	return versions, nil
 }
 
-func (s stamps) equal(o stamps) bool {
-	if len(s) != len(o) {
-		return false
-	}
-	for i := range s {
-		if !os.SameFile(s[i], o[i]) || !s[i].ModTime().Equal(o[i].ModTime()) || s[i].Size() != o[i].Size() {
-			return false
-		}
-	}
-	return true
+func sameVersion(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 // maxPEM is the size of the largest file of a certificate in bytes.

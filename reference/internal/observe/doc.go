@@ -1,7 +1,7 @@
 // Package observe sets up OpenTelemetry for the server: metrics for Prometheus, and
 // traces and metrics by OTLP if the standard environment variables ask for them.
 //
-//	o, err := observe.Start(ctx, observe.Options{Version: version, Logger: logger})
+//	o, err := observe.Start(ctx, version, logger)
 //	...
 //	defer o.Close()
 //	db = o.Store(db)

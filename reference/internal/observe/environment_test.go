@@ -75,7 +75,7 @@ func TestSignalsAreExportedIfTheEnvironmentAsks(t *testing.T) {
 // start starts an Observer with the environment.
 func start(t *testing.T) *observe.Observer {
 	t.Helper()
-	o, err := observe.Start(t.Context(), observe.Options{Version: "v1.2.3", Logger: slog.New(slog.DiscardHandler)})
+	o, err := observe.Start(t.Context(), "v1.2.3", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestMistakesInTheEnvironmentAreErrors(t *testing.T) {
 		if name == "OTEL_EXPORTER_OTLP_PROTOCOL" {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:1")
 		}
-		o, err := observe.Start(t.Context(), observe.Options{})
+		o, err := observe.Start(t.Context(), "", slog.New(slog.DiscardHandler))
 		if err == nil {
 			o.Close()
 			t.Errorf("%s: no error", env)
@@ -177,7 +177,7 @@ func TestTheLogHasNoPasswordsOfTheEnvironment(t *testing.T) {
 		t.Run(env, func(t *testing.T) {
 			setenv(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:1", env)
 			var log bytes.Buffer
-			o, err := observe.Start(t.Context(), observe.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			o, err := observe.Start(t.Context(), "", slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestErrorsOfACollectorAreLoggedInPart(t *testing.T) {
 	defer s.Close()
 	setenv(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+s.URL)
 	var log bytes.Buffer
-	o, err := observe.Start(t.Context(), observe.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	o, err := observe.Start(t.Context(), "", slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,14 +16,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 )
-
-// Options are optional settings of [Start].
-type Options struct {
-	Version string // of the program, for the resource
-
-	// Logger gets the errors of the SDK and its exporters. Nil: slog.Default.
-	Logger *slog.Logger
-}
 
 // An Observer has the instruments of the server and the SDK behind them. [Start] makes
 // it. It is safe for concurrent use.
@@ -48,14 +39,14 @@ type Observer struct {
 // scope is the name of the meter and of the tracer.
 const scope = "github.com/animalstore/gatehouse/reference"
 
-// Start sets up the SDK as the environment says. An error names the variable that is
-// wrong.
-func Start(ctx context.Context, opts Options) (*Observer, error) {
-	o := newObserver(cmp.Or(opts.Logger, slog.Default()))
+// Start sets up the SDK as the environment says, for a version of the program. The logger
+// gets the errors of the SDK and its exporters. An error names the variable that is wrong.
+func Start(ctx context.Context, version string, logger *slog.Logger) (*Observer, error) {
+	o := newObserver(logger)
 	var err error
 	if !disabled() {
 		logErrors(o.logger)
-		err = o.startSDK(ctx, opts.Version)
+		err = o.startSDK(ctx, version)
 	}
 	if err == nil {
 		err = o.createInstruments()

@@ -71,7 +71,7 @@ func newBenchServer(b *testing.B) *benchServer {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { log.Close(time.Second) })
-	observer, err := observe.Start(b.Context(), observe.Options{Logger: log.Logger()})
+	observer, err := observe.Start(b.Context(), "", log.Logger())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // startTelemetry sets up metrics and traces, and returns the options with a log that
 // has the IDs of traces.
 func (p *startup) startTelemetry(ctx context.Context, o Options) (Options, error) {
-	observer, err := observe.Start(context.WithoutCancel(ctx), observe.Options{Version: o.Build.Version, Logger: o.Logger})
+	observer, err := observe.Start(context.WithoutCancel(ctx), o.Build.Version, o.Logger)
 	if err != nil {
 		return o, SettingError{err}
 	}
