@@ -3,7 +3,6 @@
 //
 //	go run ./cmd/ratios                                  measure, and print the tables
 //	go run ./cmd/ratios -write ../docs/BENCHMARKS.md     measure, and renew the document
-//	go run ./cmd/ratios old.txt new.txt                  tables of what was measured before
 //
 // It is run in the folder of the benchmarks. It measures in rounds, each of which
 // runs every benchmark once, so that whatever else the machine does in the
@@ -11,8 +10,7 @@
 //
 //	go run ./cmd/ratios -exec 'chrt -f 10'
 //
-// gives the benchmarks precedence over their processes (as root, on Linux). What
-// the benchmarks print is kept in the file that -raw names, for benchstat.
+// gives the benchmarks precedence over their processes (as root, on Linux).
 package main
 
 import (
@@ -39,17 +37,18 @@ func run() error {
 	flag.IntVar(&m.rounds, "rounds", 6, "how often everything is measured")
 	flag.StringVar(&m.benchtime, "benchtime", "300ms", "how long a benchmark runs in each round")
 	flag.StringVar(&m.exec, "exec", "", "a command that runs the benchmarks, such as 'chrt -f 10'")
-	flag.StringVar(&m.raw, "raw", "", "a file for what the benchmarks print")
 	flag.BoolVar(&m.long, "long", false, "ten million subjects and the flood of fifty million as well, in three rounds")
 	write := flag.String("write", "", "a document in which the tables are renewed")
 	flag.Parse()
-
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q", flag.Arg(0))
+	}
 	if *write != "" { // before minutes of measuring
 		if err := document.Check(*write, docPart); err != nil {
 			return err
 		}
 	}
-	out, err := output(&m, flag.Args())
+	out, err := m.measure()
 	if err != nil {
 		return err
 	}
@@ -63,20 +62,4 @@ func run() error {
 	}
 	_, err = os.Stdout.WriteString(tables)
 	return err
-}
-
-// output returns what benchmarks printed: those of the files, or new ones.
-func output(m *measurement, files []string) ([]byte, error) {
-	if len(files) == 0 {
-		return m.measure()
-	}
-	var all []byte
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(all, b...), '\n')
-	}
-	return all, nil
 }

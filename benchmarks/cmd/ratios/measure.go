@@ -16,7 +16,6 @@ type measurement struct {
 	rounds    int
 	benchtime string
 	exec      string
-	raw       string
 	long      bool
 }
 
@@ -80,11 +79,6 @@ func (m *measurement) measure() ([]byte, error) {
 			args = append(args, binary, "-test.run", "^$",
 				"-test.bench", p.bench, "-test.cpu", p.cpu, "-test.benchtime", benchtime, "-test.timeout", "1h")
 			if err := command(&out, []string{"GATEHOUSE_LONG=1"}, args...); err != nil {
-				return nil, err
-			}
-		}
-		if m.raw != "" {
-			if err := os.WriteFile(m.raw, out.Bytes(), 0o644); err != nil {
 				return nil, err
 			}
 		}

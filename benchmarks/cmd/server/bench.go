@@ -51,15 +51,12 @@ func (o options) sections() ([]section, error) {
 		return sections, nil
 	}
 	var chosen []section
-names:
 	for name := range strings.SplitSeq(o.only, ",") {
-		for _, s := range sections {
-			if s.name == strings.TrimSpace(name) {
-				chosen = append(chosen, s)
-				continue names
-			}
+		i := slices.IndexFunc(sections, func(s section) bool { return s.name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("-only: there is no section %q, only %s", name, sectionNames())
 		}
-		return nil, fmt.Errorf("-only: there is no section %q, only %s", name, sectionNames())
+		chosen = append(chosen, sections[i])
 	}
 	return chosen, nil
 }
@@ -79,8 +76,8 @@ type bench struct {
 
 // newBench builds petstore.
 func newBench(ctx context.Context, o options) (_ *bench, err error) {
-	if err := findWrk(); err != nil {
-		return nil, err
+	if _, err := exec.LookPath("wrk"); err != nil {
+		return nil, fmt.Errorf("wrk must be on this machine; install it (apt-get install wrk, brew install wrk), or build it from its source: %w", err)
 	}
 	b := &bench{options: o, ctx: ctx, rounds: 5}
 	if b.duration == 0 {

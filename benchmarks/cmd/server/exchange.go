@@ -55,34 +55,5 @@ func checkSame(r request, petstore, bare []byte) error {
 	return nil
 }
 
-// volatile are header fields whose values change from one answer to the next.
-var volatile = []string{"X-Request-Id", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After"}
-
-// number is a number that may change, such as the ID of a new pet.
-var number = regexp.MustCompile(`\d+`)
-
-// checkStable returns an error unless a server still answers as it did before: with the same
-// status and fields, and with the same body, except for numbers.
-func checkStable(r request, before, now answer) error {
-	a, b := before.Header.Clone(), now.Header.Clone()
-	for _, name := range volatile {
-		if len(a[name]) != len(b[name]) {
-			return fmt.Errorf("%s %s: the answer had %d of the field %s, and now has %d", r.method, r.path, len(a[name]), name, len(b[name]))
-		}
-		delete(a, name)
-		delete(b, name)
-	}
-	text := func(h http.Header, body []byte) []byte {
-		var out bytes.Buffer
-		h.Write(&out)
-		out.Write(body)
-		return number.ReplaceAll(out.Bytes(), []byte("0"))
-	}
-	if x, y := text(a, before.Body), text(b, now.Body); !bytes.Equal(x, y) {
-		return fmt.Errorf("%s %s: the answer has changed while it was measured\n--- before\n%s\n--- now\n%s", r.method, r.path, begin(x), begin(y))
-	}
-	return nil
-}
-
 // begin returns the beginning of an answer, for a message.
 func begin(text []byte) []byte { return text[:min(len(text), 1000)] }

@@ -54,20 +54,10 @@ func postgresBinaries() string {
 		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps them
-	return newest(found)
-}
-
-// newest returns the directory of the newest version, of paths such as
-// /usr/lib/postgresql/15/bin/initdb, or "".
-func newest(paths []string) (dir string) {
-	latest := -1
-	for _, path := range paths {
-		bin := filepath.Dir(path)
-		if version, err := strconv.Atoi(filepath.Base(filepath.Dir(bin))); err == nil && version > latest {
-			latest, dir = version, bin
-		}
+	if len(found) == 0 {
+		return ""
 	}
-	return dir
+	return filepath.Dir(found[len(found)-1]) // the newest: there is none before 10 any more
 }
 
 // startPostgres starts a server with a new database and returns its URL.

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -16,21 +14,10 @@ import (
 // connections is how many connections are kept open and used at the same time.
 const connections = 64
 
-// errNoWrk says how to get wrk.
-var errNoWrk = errors.New("wrk is not on this machine; install it (apt-get install wrk, brew install wrk), or build it from its source")
-
-func findWrk() error {
-	if _, err := exec.LookPath("wrk"); err != nil {
-		return errNoWrk
-	}
-	return nil
-}
-
 // A rate is what wrk has measured.
 type rate struct {
-	requests int64
-	perS     float64
-	cost     []time.Duration // processor time of each process for a request
+	perS float64
+	cost []time.Duration // processor time of each process for a request
 }
 
 // measureRate has wrk send a request to an address of a server as fast as it is answered.
@@ -64,11 +51,7 @@ func (b *bench) measureRate(server *process, address string, r request, duration
 		return rate{}, fmt.Errorf("%s %s: of %d requests, %d were not answered with %d, and %d failed; %s",
 			r.method, r.path, counted.Requests, wrong, r.status, counted.Failed, server.out)
 	}
-	return rate{
-		requests: counted.Requests,
-		perS:     float64(counted.Requests) / (float64(counted.Microseconds) / 1e6),
-		cost:     costs,
-	}, nil
+	return rate{float64(counted.Requests) / (float64(counted.Microseconds) / 1e6), costs}, nil
 }
 
 func processorTimes(processes []*process) (times []time.Duration, err error) {
@@ -88,26 +71,12 @@ type count struct {
 }
 
 func runWrk(ctx context.Context, script, url string, duration time.Duration) (count, error) {
-	c, err := runWrkFor(ctx, script, url, duration)
-	if duration < time.Second && (err != nil || c.Requests == 0) {
-		// On a busy machine SIGINT may have ended wrk before it could count anything.
-		return runWrkFor(ctx, script, url, time.Second)
-	}
-	return c, err
-}
-
-func runWrkFor(ctx context.Context, script, url string, duration time.Duration) (count, error) {
-	// wrk knows whole seconds only. SIGINT ends it sooner, and it prints what it has counted.
-	seconds := max(int(duration/time.Second), 1)
+	seconds := max(int(duration/time.Second), 1) // wrk knows whole seconds only
 	var out bytes.Buffer
 	p, err := start(ctx, "wrk", "", nil, &out, "wrk", "-t", "1", "-c", strconv.Itoa(connections),
 		"-d", strconv.Itoa(seconds)+"s", "-s", script, url)
 	if err != nil {
 		return count{}, err
-	}
-	if duration < time.Second {
-		sooner := time.AfterFunc(duration, func() { p.cmd.Process.Signal(os.Interrupt) }) //nolint:errcheck // it may have ended
-		defer sooner.Stop()
 	}
 	<-p.ended
 	if p.err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os/exec"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -125,4 +127,9 @@ func (s socket) write(b []byte) (int, error) {
 		return 0, fmt.Errorf("write: %w", err)
 	}
 	return n, nil
+}
+
+// endWithParent has the kernel kill a program when this process ends, even by SIGKILL.
+func endWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

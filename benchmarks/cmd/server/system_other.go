@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"time"
 )
 
@@ -29,3 +30,6 @@ type socket struct{}
 
 func (socket) read([]byte) (int, error)  { return 0, errNotLinux }
 func (socket) write([]byte) (int, error) { return 0, errNotLinux }
+
+// endWithParent does nothing: the command runs only on Linux.
+func endWithParent(*exec.Cmd) {}
