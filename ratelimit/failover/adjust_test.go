@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,89 +66,6 @@ func remembering(t *testing.T, opts failover.Options, loses func(n int) bool, te
 }
 
 func first(n int) func(int) bool { return func(i int) bool { return i <= n } }
-
-// A charge whose answer was lost is repeated as it was, with its id, and what came since
-// has another one.
-func TestMergeIsMadeOnce(t *testing.T) {
-	for name, loses := range map[string]func(n int) bool{
-		"the first answer is lost":      first(1),
-		"every second answer is lost":   func(n int) bool { return n%2 == 1 },
-		"nine answers are lost":         first(9),
-		"answers are lost for a minute": first(60),
-	} {
-		t.Run(name, func(t *testing.T) {
-			remembering(t, failover.Options{}, loses, func(r *rig, _ *once) {
-				hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(1000), ratelimit.PerDay(1000))
-				r.lose()
-				for range 400 {
-					r.take("a", daily)
-				}
-				r.shared.set(nil)
-				for r.Open() {
-					time.Sleep(time.Millisecond)
-				}
-				for i := range 10 {
-					r.take("a", []*ratelimit.Plan{daily, hourly}[i%2])
-					time.Sleep(7 * time.Millisecond)
-				}
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				if s := r.Stats(); s.Pending != 0 {
-					r.Fatalf("ten minutes later %d subjects are in the journal", s.Pending)
-				}
-				r.wantUsed("410 were admitted", r.shared.engine, "a", daily, "410/24h0m0s")
-			})
-		})
-	}
-}
-
-// A primary hangs while the subject goes on: what was admitted before and after the
-// charge of unknown outcome is charged once.
-func TestChargesOfUnknownOutcome(t *testing.T) {
-	remembering(t, failover.Options{ConsecutiveFailures: 30}, first(0), func(r *rig, _ *once) {
-		r.shared.set(hangs(nil))
-		for range 20 {
-			r.take("a", daily)
-		}
-		r.shared.set(nil)
-		time.Sleep(time.Minute)
-		r.wantUsed("20 were admitted", r.shared.engine, "a", daily, "20/24h0m0s")
-		if s := r.Stats(); s.Lost != 0 || s.Pending != 0 {
-			r.Errorf("a minute later: %+v, want nothing lost and nothing pending", s)
-		}
-	})
-}
-
-// Adjustments whose answers are lost are made once: each that returns no error.
-func TestAdjustmentsWithLostAnswers(t *testing.T) {
-	oneProcessor(t)
-	for _, test := range []struct {
-		units int64
-		want  string
-	}{{10, "640/24h0m0s"}, {0, "0/24h0m0s"}} {
-		remembering(t, failover.Options{}, first(200), func(r *rig, _ *once) {
-			var decisions [64]ratelimit.Decision
-			for i := range decisions {
-				decisions[i] = r.take("a", daily)
-			}
-			var wg sync.WaitGroup
-			for i := range decisions {
-				wg.Go(func() {
-					if err := r.Adjust(ctx, "a", &decisions[i], test.units, fmt.Sprint("id ", i)); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			r.shared.set(nil)
-			time.Sleep(30 * time.Minute)
-			r.wantUsed(fmt.Sprintf("64 requests were settled at %d", test.units), r.shared.engine, "a", daily, test.want)
-			if s := r.Stats(); s.Pending != 0 || s.Lost != 0 {
-				r.Errorf("%+v, want nothing pending and nothing lost", s)
-			}
-		})
-	}
-}
 
 // An adjustment is made where the requests of the subject are counted, and at the primary
 // when it is back. Nothing else is changed.

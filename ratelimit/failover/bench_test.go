@@ -145,18 +145,3 @@ func BenchmarkTakeParallel(b *testing.B) {
 		})
 	}
 }
-
-// What a budget costs without this package.
-func BenchmarkWithTimeout(b *testing.B) {
-	primary := &constant{d: decision(false)}
-	request, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	b.ReportAllocs()
-	for b.Loop() {
-		limited, cancel := context.WithTimeout(request, 50*time.Millisecond)
-		if _, err := primary.Take(limited, "a", roomy, 1); err != nil {
-			b.Fatal(err)
-		}
-		cancel()
-	}
-}

@@ -1,7 +1,8 @@
 package failover
 
 import (
-	"strings"
+	"math/bits"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -21,33 +22,6 @@ func (c *circuit) reportAll(outcomes string, now time.Time) int {
 		}
 	}
 	return 0
-}
-
-func TestCircuitOpens(t *testing.T) {
-	for _, test := range []struct {
-		name     string
-		outcomes string
-		want     int // the outcome that opens it
-	}{
-		{"nothing but successes", "SSSSSSSSSSSSSSSS", 0},
-		{"four in a row", "FFFFS", 0},
-		{"five in a row", "FFFFF", 5},
-		{"five in a row after others", "SFSFSFFFFF", 10},
-		{"four, and four in another row", "FFFFSFFF", 0},
-		{"eight in all", "FFFFSFFFF", 9},
-		{"eight in 64", strings.Repeat("FSSSSSSSS", 7) + "F", 64},
-		{"eight in 65", strings.Repeat("FSSSSSSSS", 6) + "FSSSSSSSSSF", 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := newCircuit()
-			if got := c.reportAll(test.outcomes, began); got != test.want {
-				t.Errorf("%s opened the circuit after %d, want %d (0: never)", test.outcomes, got, test.want)
-			}
-			if c.open != (test.want > 0) {
-				t.Errorf("the circuit is open: %v", c.open)
-			}
-		})
-	}
 }
 
 func TestCircuitIgnoresThePast(t *testing.T) {
@@ -113,5 +87,50 @@ func TestBreakerWait(t *testing.T) {
 	}
 	if shortest != 51 || longest != 100 {
 		t.Errorf("waits are from %d to %d, want all from over the half to the whole of 100", shortest, longest)
+	}
+}
+
+// The circuit against rules that are written out, with calls that overlap.
+func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c := &circuit{consecutive: 1 + random.IntN(20), recent: 1 + random.IntN(40), minBackoff: time.Second, maxBackoff: time.Second}
+		type call struct {
+			began int // the step
+			epoch uint64
+		}
+		var under []call
+		var share uint64
+		row, owed, counted := 0, 0, -1 // the step in which the last failure was counted
+		for step := range 2000 {
+			if len(under) == 0 || len(under) < 16 && random.IntN(2) == 0 {
+				under = append(under, call{step, c.epoch})
+				continue
+			}
+			i := random.IntN(len(under))
+			ended := under[i]
+			under[i] = under[len(under)-1]
+			under = under[:len(under)-1]
+			failed := random.IntN(100) < int(seed%100)
+			opens := false
+			switch {
+			case failed && ended.began <= counted:
+				owed = min(owed+1, 64)
+			case failed:
+				counted, row, share = step, row+1, share<<1|1
+				opens = row >= c.consecutive || bits.OnesCount64(share) >= c.recent
+			case owed > 0:
+				owed, row = owed-1, 0
+			default:
+				share, row = share<<1, 0
+			}
+			if got := c.report(failed, ended.epoch, began); got != opens {
+				t.Fatalf("seed %d, step %d: the circuit opens: %v, want %v", seed, step, got, opens)
+			}
+			if opens {
+				c.probed(false, began)
+				under, share, row, owed, counted = nil, 0, 0, 0, step
+			}
+		}
 	}
 }

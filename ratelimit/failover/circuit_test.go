@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,24 +65,6 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		if s := r.Stats(); s.Opened != 1 {
 			r.Errorf("the circuit opened %d times, want 1", s.Opened)
 		}
-	})
-}
-
-func TestCircuitOpensByShare(t *testing.T) {
-	run(t, alone, failover.Options{}, func(r *rig) {
-		calls := 0
-		r.shared.set(func(context.Context) error {
-			if calls++; calls%2 == 0 {
-				return errDown
-			}
-			return nil
-		})
-		for range 63 {
-			r.try("a", daily)
-		}
-		r.wantOpen("31 of 63 calls failed", false)
-		r.try("a", daily)
-		r.wantOpen("32 of 64 calls failed", true)
 	})
 }
 
@@ -236,23 +219,6 @@ func TestProbeTimesOut(t *testing.T) {
 	})
 }
 
-// Outcomes of calls that began before the outage say nothing afterwards.
-func TestOutcomesOfThePast(t *testing.T) {
-	run(t, alone, failover.Options{ConsecutiveFailures: 3, Budget: 10 * time.Second}, func(r *rig) {
-		var wg sync.WaitGroup
-		r.shared.set(func(context.Context) error { time.Sleep(9 * time.Second); return errDown })
-		for range 10 {
-			wg.Go(func() { r.try("old", daily) })
-		}
-		synctest.Wait()
-		r.lose()
-		r.regain()
-		r.wantOpen("before the calls from before the outage fail", false)
-		wg.Wait()
-		r.wantOpen("after ten calls from before the outage failed", false)
-	})
-}
-
 func TestPeekCounts(t *testing.T) {
 	run(t, alone, failover.Options{ConsecutiveFailures: 3}, func(r *rig) {
 		r.shared.set(down)
@@ -262,5 +228,39 @@ func TestPeekCounts(t *testing.T) {
 			}
 		}
 		r.wantOpen("three peeks failed", true)
+	})
+}
+
+// A stall of the primary that is twice as long as the budget fails all calls
+// that are under way, and does not open the circuit.
+func TestStallLeavesTheCircuitClosed(t *testing.T) {
+	oneProcessor(t)
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		var stall atomic.Int64 // when it ends, Unix nanoseconds
+		r.shared.set(func(ctx context.Context) error {
+			return slow(time.Until(time.Unix(0, stall.Load())))(ctx)
+		})
+		end := time.Now().Add(5 * time.Second)
+		var callers sync.WaitGroup
+		for range 64 {
+			callers.Go(func() {
+				for time.Now().Before(end) {
+					r.take("a", daily)
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		for range 4 {
+			time.Sleep(time.Second)
+			stall.Store(time.Now().Add(100 * time.Millisecond).UnixNano())
+		}
+		callers.Wait()
+		s := r.Stats()
+		if s.Timeouts < 4*64 {
+			t.Errorf("%d calls timed out: the test has tested nothing", s.Timeouts)
+		}
+		if s.Opened != 0 {
+			t.Errorf("four stalls of 100ms opened the circuit %d times, want 0", s.Opened)
+		}
 	})
 }

@@ -40,22 +40,6 @@ func TestJournalIsBounded(t *testing.T) {
 	}
 }
 
-// Entries whose windows have ended make room without a loss.
-func TestJournalDropsWhatHasEnded(t *testing.T) {
-	j := journal{bound: 1024}
-	for day := range 15 {
-		now := began.Add(time.Duration(day) * 24 * time.Hour)
-		for i := range 1000 {
-			if err := j.adjust(fmt.Sprint(day, i%100), minuteAndDay, 1, now); err != nil {
-				t.Fatalf("on day %d: %v, although what was charged on other days means nothing any more", day, err)
-			}
-		}
-	}
-	if n := j.held.Load(); n > 1024 {
-		t.Errorf("%d subjects are held, want at most 1024", n)
-	}
-}
-
 // A journal that is full finds what has ended.
 func TestJournalMakesRoom(t *testing.T) {
 	const bound = 30 // all are looked at

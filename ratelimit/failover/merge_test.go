@@ -17,80 +17,6 @@ import (
 
 var nested = ratelimit.MustPlan("nested", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000))
 
-func TestOutageIsNoSecondQuota(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		for range 400 {
-			r.take("a", daily)
-		}
-		r.lose()
-		for range 700 {
-			r.take("a", daily)
-		}
-		r.regain()
-		if d := r.take("a", daily); d.Outcome != ratelimit.Limited {
-			r.Errorf("400 were used before the outage and 700 in it, of 1000: got %v, want limited", d.Outcome)
-		}
-		r.wantUsed("the whole limit is charged", r.shared.engine, "a", daily, "1000/24h0m0s")
-	})
-}
-
-func TestMergeCountsByWindow(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		for range 3 {
-			r.take("a", nested)
-		}
-		r.lose() // at 12:30
-		for range 20 {
-			r.take("a", nested)
-		}
-		time.Sleep(20 * time.Minute) // 12:50
-		for range 30 {
-			r.take("a", nested)
-		}
-		time.Sleep(20 * time.Minute) // 13:10
-		for range 40 {
-			r.take("a", nested)
-		}
-		r.regain()
-		r.wantUsed("each window has what was used in it", r.shared.engine, "a", nested, "40/1m0s 40/1h0m0s 93/24h0m0s")
-	})
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		r.lose()
-		for range 20 {
-			r.take("a", nested)
-		}
-		time.Sleep(24 * time.Hour)
-		r.regain()
-		r.wantUsed("windows that have ended are not charged", r.shared.engine, "a", nested, "0/1m0s 0/1h0m0s 0/24h0m0s")
-	})
-}
-
-func TestMergeAfterPlanChange(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(100), ratelimit.PerDay(1000))
-		again := ratelimit.MustPlan("nested, reloaded", ratelimit.Penalty{}, nested.Quotas()...)
-		r.lose()
-		for range 3 {
-			r.take("a", nested)
-			r.take("a", again)
-		}
-		for range 4 {
-			r.take("a", daily)
-		}
-		for range 5 {
-			r.take("a", hourly)
-		}
-		r.regain()
-		d, err := r.shared.engine.Peek(ctx, "a", nested)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if got := 1000 - d.States[2].Remaining; got != 6+4+5 {
-			r.Errorf("%d of the day were charged, want the sum of all plans, %d", got, 6+4+5)
-		}
-	})
-}
-
 // What the journal holds of a subject is merged before its next request is
 // decided, even if it is far from its turn.
 func TestMergeBeforeTheNextRequest(t *testing.T) {
@@ -132,30 +58,6 @@ func TestMergeBeforeTheNextRequest(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if s := r.Stats(); s.Pending != 0 {
 			r.Errorf("not everything was merged: %+v", s)
-		}
-	})
-}
-
-func TestMergeGoesOnAfterAFailure(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		r.lose()
-		const subjects = 200
-		for i := range subjects {
-			for range 7 {
-				r.take(fmt.Sprint(i), nested)
-			}
-		}
-		calls := 0
-		r.shared.set(func(context.Context) error {
-			if calls++; calls%3 == 0 {
-				return errDown
-			}
-			return nil
-		})
-		time.Sleep(5 * time.Minute)
-		r.regain()
-		for i := range subjects {
-			r.wantUsed("merged once", r.shared.engine, fmt.Sprint(i), nested, "0/1m0s 7/1h0m0s 7/24h0m0s")
 		}
 	})
 }

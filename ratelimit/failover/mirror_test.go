@@ -230,34 +230,6 @@ func TestMirrorOfConcurrentAnswers(t *testing.T) {
 	})
 }
 
-// A ban is mirrored with its end, although the local engine reads its clock later and
-// rounds up, and the requests during the ban do not move it.
-func TestMirrorKeepsTheEndOfABan(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		later, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(time.Millisecond) }})
-		if err != nil {
-			r.Fatal(err)
-		}
-		l, err := failover.New(r.shared, failover.Options{Local: later})
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer l.Close()
-		r.Limiter = l
-		if err := r.shared.engine.Ban(ctx, "a", time.Minute); err != nil {
-			r.Fatal(err)
-		}
-		ends := r.take("a", daily).BanEnds
-		for range 100 {
-			if d, err := later.Peek(ctx, "a", daily); err != nil || d.BanEnds != ends {
-				r.Fatalf("the local ban ends at %d (%v), want %d as at the primary", d.BanEnds, err, ends)
-			}
-			time.Sleep(123 * time.Millisecond)
-			r.take("a", daily)
-		}
-	})
-}
-
 // A ban of the local engine does not hide usage from the mirror.
 func TestMirrorDuringALocalBan(t *testing.T) {
 	hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{

@@ -234,38 +234,3 @@ func TestChaosOfGroups(t *testing.T) {
 		t.Errorf("%d units are charged, want from %d to %d", charged, low, high)
 	}
 }
-
-// Two versions of a plan, such as before and after its configuration was read again,
-// count in the same windows: a limit that was raised or lowered applies to all that
-// was used under either.
-func TestTwoVersionsOfAPlan(t *testing.T) {
-	l := newLimiter(t, clientOf(t, redistest.Start(t)))
-	const small, large, callers = 100, 150, 32
-	var admitted, under [2]atomic.Int64
-	plans := [2]*ratelimit.Plan{lasting(small), lasting(large)}
-	var wg sync.WaitGroup
-	for caller := range callers {
-		wg.Go(func() {
-			for i := range 20 {
-				version := (caller + i) % 2
-				d, err := l.Take(ctx, "a", plans[version], 1)
-				if err != nil {
-					t.Error(err)
-				}
-				if d.Allowed() {
-					admitted[version].Add(1)
-					if used := engine.Of(d.Plan).Quota(0).Limit - d.States[0].Remaining; version == 0 && used > small {
-						under[version].Add(1)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := admitted[0].Load() + admitted[1].Load(); n != large {
-		t.Errorf("%d were admitted under both versions, want the larger limit, %d", n, large)
-	}
-	if n := under[0].Load(); n > 0 {
-		t.Errorf("%d were admitted under the smaller limit when it was used up", n)
-	}
-}

@@ -70,38 +70,6 @@ func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 
 	return of(plan).Limit(0) - d.States[0].Remaining
 }
 
-// More callers take from one subject at once than a group holds: their calls are in
-// two groups, and exactly the limit is admitted.
-func TestMoreCallersThanAGroupHolds(t *testing.T) {
-	const limit = 1000
-	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
-	larger := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 2 * limit, Window: fixedwindow.MaxLength})
-	for _, others := range []int{0, 2 * fewGroups} { // with and without the map of a large batch
-		l, _ := serverAt(t, time.Now())
-		b := new(batch)
-		for i := range others {
-			b.join(operation{code: opTake, subject: fmt.Sprint("other", i), plan: plan, cost: 1}, 1)
-		}
-		b.join(operation{code: opTake, subject: "a", plan: plan, cost: 1}, 2*maxCalls+100)
-		b.join(operation{code: opTake, subject: "a", plan: larger, cost: 1}, maxCalls+100)
-		b.seal()
-		l.sender.send(b.groups)
-		admitted := map[*ratelimit.Plan]int{}
-		for _, g := range b.groups {
-			if g.err != nil {
-				t.Fatal(g.err)
-			}
-			if g.subject == "a" {
-				admitted[g.plan] += int(g.granted)
-			}
-		}
-		if admitted[plan] != limit || admitted[larger] != limit {
-			t.Errorf("%d were admitted under a limit of %d, and %d more under one of %d",
-				admitted[plan], limit, admitted[larger], 2*limit)
-		}
-	}
-}
-
 // Refunds of one subject are sent together, whatever their cost and plan are, and none
 // of them is lost. Two equal ones are two.
 func TestRefundsOfOneBatch(t *testing.T) {

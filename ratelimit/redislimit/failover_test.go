@@ -3,11 +3,7 @@
 package redislimit_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,47 +101,5 @@ func testFailover(t *testing.T, l *redislimit.Limiter, subject string, master *r
 	}
 	if admitted != 4 {
 		t.Errorf("%d were admitted after the failover, want 4", admitted)
-	}
-}
-
-// One master of a cluster that does not answer holds up its own subjects only.
-func TestStoppedMaster(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
-	l, err := redislimit.New(clientOfCluster(t, cluster), redislimit.Options{Prefix: "stopped"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stuck, master := subjectOf(t, cluster, l)
-	for i := range 200 { // the engine learns of the masters
-		if _, err := l.Take(ctx, fmt.Sprint(i), lasting(1000), 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	master.Stop()
-	defer master.Cont()
-	budget := within(t)
-	enough, cancel := context.WithCancel(budget)
-	defer cancel()
-	plan := lasting(1000)
-	var wg sync.WaitGroup
-	for range 100 {
-		wg.Go(func() {
-			if _, err := l.Take(enough, stuck, plan, 1); err == nil {
-				t.Error("a stopped master answered")
-			}
-		})
-	}
-	var answered atomic.Int64
-	for i := range 200 {
-		wg.Go(func() {
-			if _, err := l.Take(enough, fmt.Sprint(i), plan, 1); err == nil && answered.Add(1) == 100 {
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	if budget.Err() != nil {
-		t.Errorf("one of three masters is stopped: %d of 200 subjects were decided, want about 133", answered.Load())
 	}
 }

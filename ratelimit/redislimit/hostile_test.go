@@ -3,7 +3,6 @@
 package redislimit_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -212,43 +211,5 @@ func TestRightsAreLost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	}
-}
-
-func TestContextsThatHaveEnded(t *testing.T) {
-	s := redistest.Start(t)
-	l := newLimiter(t, clientOf(t, s))
-	plan := lasting(5)
-	d, err := l.Take(ctx, "a", plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancelled, cancel := context.WithCancel(ctx)
-	cancel()
-	expired, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Hour))
-	defer cancel()
-	for _, test := range []struct {
-		ctx  context.Context
-		want error
-	}{{cancelled, context.Canceled}, {expired, context.DeadlineExceeded}} {
-		for what, do := range map[string]func(ctx context.Context) error{
-			"Take":   func(ctx context.Context) error { return second(l.Take(ctx, "a", plan, 1)) },
-			"Peek":   func(ctx context.Context) error { return second(l.Peek(ctx, "a", plan)) },
-			"Refund": func(ctx context.Context) error { return l.Adjust(ctx, "a", &d, 0, "") },
-			"Charge": func(ctx context.Context) error {
-				return l.Adjust(ctx, "a", &d, 7, "id")
-			},
-			"Ban":   func(ctx context.Context) error { return l.Ban(ctx, "a", time.Minute) },
-			"Unban": func(ctx context.Context) error { return second(l.Unban(ctx, "a")) },
-			"Reset": func(ctx context.Context) error { return l.Reset(ctx, "a") },
-			"Bans":  func(ctx context.Context) error { return second(l.Bans(ctx)) },
-		} {
-			if err := do(test.ctx); !errors.Is(err, test.want) {
-				t.Errorf("%s: %v, want %v", what, err, test.want)
-			}
-		}
-	}
-	if n := used(t, l, "a", 5); n != 1 {
-		t.Errorf("%d are used, want 1", n)
 	}
 }

@@ -3,7 +3,6 @@ package redislimit_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -150,30 +149,5 @@ func TestObserveHoldsNoLock(t *testing.T) {
 	close(end)
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-// Under load, every request is in one call of the script.
-func TestObserveCountsEachRequestOnce(t *testing.T) {
-	const callers, each = 8, 50
-	var o observer
-	_, l := observed(t, o.observe)
-	var wg sync.WaitGroup
-	for range callers {
-		wg.Go(func() {
-			for range each {
-				if _, err := l.Take(ctx, "a", lasting(1000), 1); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	total := 0
-	for _, b := range slices.DeleteFunc(o.take(), func(b observation) bool { return b.Err != nil }) {
-		total += b.Requests
-	}
-	if total != callers*each {
-		t.Errorf("%d requests were observed, want %d", total, callers*each)
 	}
 }

@@ -19,7 +19,16 @@ import (
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
 func TestConformanceOfServer(t *testing.T) {
-	enginetest.Run(t, onServer(redistest.Start(t)), enginetest.Gaps{})
+	onServer := onServer(redistest.Start(t))
+	histories := 0
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		if strings.Contains(t.Name(), "/agrees_with_the_model/") {
+			if histories++; histories > 60 {
+				testenv.Long(t, "the first 60 histories find what is common")
+			}
+		}
+		return onServer(t, start)
+	}, enginetest.Gaps{})
 }
 
 // histories is set to 50000 for the long run of random histories.
@@ -53,8 +62,8 @@ func TestConformanceOfCluster(t *testing.T) {
 	histories := 0
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		if strings.Contains(t.Name(), "/agrees_with_the_model/") {
-			if histories++; histories > 30 {
-				testenv.Long(t, "TestConformanceOfServer goes through all histories")
+			if histories++; histories > 15 {
+				testenv.Long(t, "TestConformanceOfServer goes through more histories")
 			}
 		}
 		c := clientOfCluster(t, cluster)

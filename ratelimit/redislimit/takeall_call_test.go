@@ -2,7 +2,6 @@ package redislimit
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -127,37 +126,6 @@ func TestKeyOfGroupOutlivesWhatItHolds(t *testing.T) {
 				t.Errorf("the key lasts %v, want at least %v", ttl, want)
 			}
 		})
-	}
-}
-
-// Each subject of a call that refuses gets the strike of its own plan.
-func TestPenaltiesOfOneCall(t *testing.T) {
-	l, _ := serverAt(t, time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
-	penalty := ratelimit.Penalty{Strikes: 9, Decay: time.Hour, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
-	few, patient := penalty, penalty
-	few.Strikes, patient.Grace = 2, time.Minute
-	var charges []ratelimit.Charge
-	ctx := context.Background()
-	for i, penalty := range []ratelimit.Penalty{penalty, few, patient, {}} {
-		for _, quota := range []ratelimit.Quota{ratelimit.PerHour(1), ratelimit.PerMinute(1)} {
-			c := ratelimit.Charge{Subject: fmt.Sprint(i, quota), Plan: ratelimit.MustPlan("", penalty, quota), Cost: 1}
-			if _, err := l.Take(ctx, c.Subject, c.Plan, 1); err != nil {
-				t.Fatal(err)
-			}
-			charges = append(charges, c)
-		}
-	}
-	decisions := make([]ratelimit.Decision, len(charges))
-	for request := range 2 {
-		if err := l.TakeAll(ctx, charges, decisions); err != nil {
-			t.Fatal(err)
-		}
-		for i, want := range [][2]int{{8, 7}, {8, 7}, {1, 0}, {1, 0}, {9, 9}, {9, 9}, {-1, -1}, {-1, -1}} {
-			d := decisions[i]
-			if d.Outcome != ratelimit.Limited || d.StrikesLeft != want[request] || d.Struck != (want[request] != 9 && want[request] >= 0) {
-				t.Errorf("request %d, subject %d: %v with %d strikes left and Struck %v, want limited with %d", request+1, i+1, d.Outcome, d.StrikesLeft, d.Struck, want[request])
-			}
-		}
 	}
 }
 
