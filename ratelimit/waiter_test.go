@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -147,50 +146,6 @@ func TestWaitCallsTheEngineOnceForAllThatWait(t *testing.T) {
 		time.Sleep(100 * time.Minute)
 		if got := engine.calls.Load(); got != 1000+99 {
 			t.Errorf("%d calls of the engine for 1000 requests in 100 windows, want 1099", got)
-		}
-	})
-}
-
-// Concurrent requests admit exactly the limit in each window, and all end.
-func TestWaitConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine, err := memory.New(memory.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		waiter, plan, begin := ratelimit.NewWaiter(engine), perSecond(7), time.Now()
-		var inSecond [20]atomic.Int64
-		for i := range 100 {
-			go func() {
-				ctx := t.Context()
-				if i%5 == 4 { // is cancelled while it waits
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithCancel(ctx)
-					time.AfterFunc(time.Duration(i)*10*time.Millisecond, cancel)
-					defer cancel()
-				}
-				if _, err := waiter.Wait(ctx, "job:1", plan, 1); err == nil {
-					inSecond[time.Since(begin)/time.Second].Add(1)
-				} else if !errors.Is(err, context.Canceled) {
-					t.Errorf("Wait: %v", err)
-				}
-			}()
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		total := int64(0)
-		for i := range inSecond {
-			n := inSecond[i].Load()
-			total += n
-			if n > 7 {
-				t.Errorf("second %d: %d admitted, the limit is 7", i, n)
-			}
-		}
-		if total < 80 {
-			t.Errorf("%d admitted, want all 80 that were not cancelled", total)
-		}
-		if n := ratelimit.Queues(waiter); n != 0 {
-			t.Errorf("%d queues are kept after all requests ended, want 0", n)
 		}
 	})
 }

@@ -68,6 +68,24 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 	})
 }
 
+func TestCircuitOpensByShare(t *testing.T) {
+	run(t, alone, failover.Options{}, func(r *rig) {
+		calls := 0
+		r.shared.set(func(context.Context) error {
+			if calls++; calls%2 == 0 {
+				return errDown
+			}
+			return nil
+		})
+		for range 63 {
+			r.try("a", daily)
+		}
+		r.wantOpen("31 of 63 calls failed", false)
+		r.try("a", daily)
+		r.wantOpen("32 of 64 calls failed", true)
+	})
+}
+
 // If a part of the primary says that it is away, the others may answer: each request of
 // its subjects is decided by the local engine, and the circuit stays closed for the rest.
 func TestPartialOutageLeavesCircuitClosed(t *testing.T) {

@@ -289,23 +289,6 @@ func TestSaveDoesNotReportIdleSubjects(t *testing.T) {
 	}
 }
 
-// A ban takes one place. Requests during it take no other.
-func TestRequestsDuringABanTakeNoPlace(t *testing.T) {
-	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, Options{Now: clock.Now})
-	if err := l.Ban(ctx, "a", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if d := take(t, l, "a", statePlan); d.Outcome != ratelimit.Banned {
-			t.Fatalf("got %v, want banned", d.Outcome)
-		}
-	}
-	if held := l.Stats().Subjects; held != 1 {
-		t.Errorf("%d places are in use, want 1", held)
-	}
-}
-
 // When there is no place for a strike, the decision stands and is counted as
 // refused. A ban for which there is no place is an error. Neither changes the
 // account.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 func group(cost int64, plan *ratelimit.Plan, subjects ...string) (charges []ratelimit.Charge) {
@@ -73,5 +74,23 @@ func TestGroupsAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, takeAll); n != 0 {
 			t.Errorf("%s: %v allocations, want none", name, n)
 		}
+	}
+}
+
+// A subject of a group without room whose windows have ended is saved as it is then.
+func TestGroupWithoutRoomIsSaved(t *testing.T) {
+	clock := enginetest.NewClock(noonSharp())
+	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerHour(2))
+	take(t, l, "a", plan)
+	save(t, l, disk{})
+	clock.Set(noonSharp().Add(time.Minute))
+	charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "new", Plan: plan, Cost: 1}}
+	if err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Fatalf("got error %v, want that there is no room", err)
+	}
+	d := disk{}
+	if save(t, l, d); len(d) != 1 {
+		t.Errorf("%d records are saved, want that of a", len(d))
 	}
 }

@@ -25,7 +25,7 @@ var (
 func flood(t testing.TB, l *Limiter, subjects int) (refused int) {
 	t.Helper()
 	for i := range subjects {
-		_, err := l.Take(ctx, fmt.Sprint("flood ", i), largePlan, 20)
+		_, err := l.Take(ctx, fmt.Sprint("flood ", i), largePlan, 400)
 		if errors.Is(err, ratelimit.ErrUnavailable) {
 			refused++
 		} else if err != nil {
@@ -81,7 +81,8 @@ func TestHeld(t *testing.T) {
 		"an adjustment of a larger plan's":  {heldPlan, 0, []step{use(1, largePlan), elsewhere(10, heldPlan)}},
 		"half of a burst":                   {smooth, 50, []step{use(50, smooth)}},
 		"half of a lower burst":             {lower, 19, []step{use(20, smooth), use(1, lower)}},
-		"an adjustment of a full bucket":    {lower, 20, []step{elsewhere(20, lower)}},
+		"a higher burst after it":           {lower, 19, []step{use(20, lower), elsewhere(1, smooth)}},
+		"an adjustment of a full bucket":    {lower, 19, []step{elsewhere(21, lower)}},
 		"an adjustment of another's bucket": {lower, 19, []step{use(1, smooth), elsewhere(20, lower)}},
 	} {
 		for _, restarts := range []bool{false, true} {

@@ -3,8 +3,6 @@ package redisrate_test
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -161,45 +159,6 @@ func TestPenaltyIsIgnored(t *testing.T) {
 		if d := f.take("a", p, 1); d.Outcome != ratelimit.Limited || d.StrikesLeft != -1 {
 			t.Fatalf("got %v with %d strikes left, want limited with -1", d.Outcome, d.StrikesLeft)
 		}
-	}
-}
-
-func TestPeek(t *testing.T) {
-	f := newFixture(t, redisrate.Options{})
-	p := plan(ratelimit.PerMinute(2))
-	for range 3 {
-		if d := f.peek("a", p); !d.Allowed() || d.Remaining() != 2 || d.RetryAfter != 0 {
-			t.Errorf("before anything: got %v with %d remaining, want allowed with 2", d.Outcome, d.Remaining())
-		}
-	}
-	f.take("a", p, 2)
-	for range 3 {
-		d := f.peek("a", p)
-		if d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
-			t.Errorf("used up: got %v with %d remaining, want limited with 0", d.Outcome, d.Remaining())
-		}
-		if again := f.take("a", p, 1); again.RetryAfter != d.RetryAfter {
-			t.Errorf("Peek said to wait %v, and Take %v", d.RetryAfter, again.RetryAfter)
-		}
-	}
-	f.advance(30 * time.Second)
-	if d := f.peek("a", p); !d.Allowed() || d.Remaining() != 1 {
-		t.Errorf("half a minute later: got %v with %d remaining, want allowed with 1", d.Outcome, d.Remaining())
-	}
-}
-
-func TestReset(t *testing.T) {
-	windows := []time.Duration{time.Second, 90 * time.Second}
-	f := newFixture(t, redisrate.Options{Windows: windows})
-	for _, w := range windows {
-		f.take("a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
-		f.take("b", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
-	}
-	if err := f.Reset(context.Background(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	if keys := f.server.Keys(); len(keys) != 2 || slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(k, "{a}") }) {
-		t.Errorf("keys after a was reset: %q, want the two of b", keys)
 	}
 }
 

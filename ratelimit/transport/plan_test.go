@@ -72,18 +72,6 @@ func TestPlanFailsFast(t *testing.T) {
 	})
 }
 
-func TestPlanCountsForMaxWaitAfterARefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429 Retry-After: 30")
-		opts := withPlan(t, ratelimit.PerMinute(1))
-		opts.MaxWait = 50 * time.Second
-		begin := time.Now()
-		if got := get(t, newTransport(t, s, opts), url); !strings.Contains(got, "Options.Plan until 2000-01-01T00:01:00Z") || time.Since(begin) != 30*time.Second {
-			t.Errorf("%s after %v, want a LimitError after 30s for the server, since the plan has no room for 30s more", got, time.Since(begin))
-		}
-	})
-}
-
 // An engine with a clock that is behind counts windows that seem to have ended.
 func TestPlanOfAnEngineWithAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -287,22 +275,6 @@ func TestAgainstGatehouse(t *testing.T) {
 			t.Logf("%d requests were refused, and all were served in %v", refused.Load(), time.Since(begin))
 		})
 	}
-}
-
-// A slow engine takes its time for requests that do not wait for their turn.
-func TestPlanOfASlowEngineWithoutWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opts := withPlan(t, ratelimit.PerMinute(1))
-		opts.MaxWait = -1
-		opts.Limiter = slowEngine{opts.Limiter, 20 * time.Millisecond}
-		rt := newTransport(t, newScript(), opts)
-		if got := get(t, rt, url); got != "200" {
-			t.Errorf("the first request: %s, want 200", got)
-		}
-		if got := get(t, rt, url); !strings.Contains(got, "Options.Plan until 2000-01-01T00:01:00Z") || !strings.Contains(got, "MaxWait") {
-			t.Errorf("the second request: %s, want a LimitError", got)
-		}
-	})
 }
 
 // An engine that hangs has reached no limit.

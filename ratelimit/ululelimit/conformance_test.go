@@ -120,29 +120,6 @@ func TestDeniedIsCharged(t *testing.T) {
 	})
 }
 
-func TestPeek(t *testing.T) {
-	stores(t, func(t *testing.T, store limiter.Store) {
-		l := newLimiter(t, store)
-		p := plan(ratelimit.PerDay(1))
-		peek := func(promise string, outcome ratelimit.Outcome, remaining int64) {
-			t.Helper()
-			d, err := l.Peek(ctx, "a", p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Outcome != outcome || d.Remaining() != remaining || d.Allowed() != (d.RetryAfter == 0) {
-				t.Errorf("%s: got %v with %d remaining, to wait %v, want %v with %d", promise, d.Outcome, d.Remaining(), d.RetryAfter, outcome, remaining)
-			}
-		}
-		peek("before anything", ratelimit.Allowed, 1)
-		peek("a peek charges nothing", ratelimit.Allowed, 1)
-		take(t, l, "a", p, 1)
-		peek("used up", ratelimit.Limited, 0)
-		take(t, l, "a", p, 1)
-		peek("after a denial", ratelimit.Limited, 0)
-	})
-}
-
 func TestReset(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
 		windows := []time.Duration{90 * time.Second, time.Hour}

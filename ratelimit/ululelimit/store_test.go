@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,38 +81,6 @@ func TestShowsWhatUluleShows(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestConcurrentIncrements(t *testing.T) {
-	const callers, each, limit = 8, 100, 1000
-	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
-	rate := limiter.Rate{Limit: limit, Period: fixedwindow.MaxLength}
-	var mu sync.Mutex
-	var within int64
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			count := int64(i%3 + 1)
-			for range each {
-				got, err := s.Increment(ctx, "a", count, rate)
-				if err != nil {
-					t.Error(err)
-				}
-				if !got.Reached {
-					mu.Lock()
-					within += count
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if within > limit || within < limit-3 {
-		t.Errorf("%d units were counted within a limit of %d", within, limit)
-	}
-	if got, err := s.Peek(ctx, "a", rate); err != nil || !got.Reached || got.Remaining != 0 {
-		t.Errorf("after more than the limit: got %+v, %v, want Reached", got, err)
-	}
 }
 
 func TestNegativeIncrement(t *testing.T) {
