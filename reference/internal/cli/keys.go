@@ -41,13 +41,17 @@ only its digest. Running servers accept it within one second.`
 }
 
 func (c keysCreateCmd) Run(ctx context.Context, o output) error {
-	settings, plans, err := c.load()
+	settings, err := c.load()
 	if err != nil {
 		return err
 	}
 	n := keys.New{
 		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit,
 		ExpiresIn: c.ExpiresIn,
+	}
+	var plans keys.PlanFunc // a running server knows its own
+	if !c.Admin {
+		plans = settings.Plans.Of
 	}
 	if err := n.Check(plans); err != nil {
 		return keyUsage("create", err)
@@ -88,11 +92,7 @@ type keysListCmd struct {
 }
 
 func (c keysListCmd) Run(ctx context.Context, o output) error {
-	settings, _, err := c.load()
-	if err != nil {
-		return err
-	}
-	return c.manage(ctx, settings, false, func(m keyManager) error {
+	return c.withKeys(ctx, func(m keyManager) error {
 		list, err := m.List(ctx)
 		if err != nil {
 			return err
@@ -129,11 +129,7 @@ type keysRevokeCmd struct {
 }
 
 func (c keysRevokeCmd) Run(ctx context.Context, o output) error {
-	settings, _, err := c.load()
-	if err != nil {
-		return err
-	}
-	return c.manage(ctx, settings, false, func(m keyManager) error {
+	return c.withKeys(ctx, func(m keyManager) error {
 		revoked, err := m.Revoke(ctx, c.ID)
 		if err != nil {
 			return err
@@ -166,11 +162,7 @@ func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 	if err := r.Check(); err != nil {
 		return keyUsage("rotate", err)
 	}
-	settings, _, err := c.load()
-	if err != nil {
-		return err
-	}
-	return c.manage(ctx, settings, false, func(m keyManager) error {
+	return c.withKeys(ctx, func(m keyManager) error {
 		rotated, err := m.Rotate(ctx, c.ID, r)
 		if err != nil {
 			return err
@@ -201,20 +193,23 @@ type keyManager interface {
 	Rotate(ctx context.Context, id string, r keys.Replacement) (keys.Rotated, error)
 }
 
-// load returns the settings and the plans. With --admin there are no plans, because the
-// server knows its own.
-func (f keyFlags) load() (settings *config.Config, plans keys.PlanFunc, err error) {
+func (f keyFlags) load() (*config.Config, error) {
 	switch {
 	case f.Admin && f.Database != nil:
-		return nil, nil, usageError{errors.New("--admin asks a running server, which knows its database; remove --database or --admin")}
+		return nil, usageError{errors.New("--admin asks a running server, which knows its database; remove --database or --admin")}
 	case !f.Admin && f.AdminListen != nil:
-		return nil, nil, usageError{errors.New("--admin-listen needs --admin, because keys are changed in the database otherwise; add --admin or remove --admin-listen")}
+		return nil, usageError{errors.New("--admin-listen needs --admin, because keys are changed in the database otherwise; add --admin or remove --admin-listen")}
 	}
-	settings, err = load(config.Flags{Config: f.Config, Database: f.Database, AdminListen: f.AdminListen})
-	if err != nil || f.Admin {
-		return settings, nil, err
+	return load(config.Flags{Config: f.Config, Database: f.Database, AdminListen: f.AdminListen})
+}
+
+// withKeys calls do with the keys of a database that exists.
+func (f keyFlags) withKeys(ctx context.Context, do func(keyManager) error) error {
+	settings, err := f.load()
+	if err != nil {
+		return err
 	}
-	return settings, settings.Plans.Of, nil
+	return f.manage(ctx, settings, false, do)
 }
 
 // manage calls do with the keys. It creates a database only if create is true.

@@ -32,11 +32,15 @@ func curlLine(c *config.Config, addr net.Addr, key string) string {
 // docsURL returns the URL of the page to read and try the API in, for a browser on this
 // machine.
 func docsURL(c *config.Config, addr net.Addr) string {
-	scheme := "http://"
+	return scheme(c) + localAddress(addr) + "/docs"
+}
+
+// scheme returns how the URLs of the API begin.
+func scheme(c *config.Config) string {
 	if c.TLS() {
-		scheme = "https://"
+		return "https://"
 	}
-	return scheme + localAddress(addr) + "/docs"
+	return "http://"
 }
 
 // trust returns the options with which curl accepts the certificate of a server at an

@@ -211,11 +211,7 @@ func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*h
 }
 
 func logStart(o Options, c *config.Config, l *listeners) {
-	scheme := "http://"
-	if c.TLS() {
-		scheme = "https://"
-	}
-	attrs := []any{slog.String("api", scheme+l.api.Addr().String()), slog.String("database", database.Redacted(c.Database))}
+	attrs := []any{slog.String("api", scheme(c)+l.api.Addr().String()), slog.String("database", database.Redacted(c.Database))}
 	if l.admin != nil {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}
