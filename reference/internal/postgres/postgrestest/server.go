@@ -208,12 +208,10 @@ func (s *Server) end(sig syscall.Signal) {
 	}
 }
 
-// Restart kills the server, if it runs, and starts it on the same port and data, with
-// further settings.
-func (s *Server) Restart(settings ...string) {
+// Restart kills the server, if it runs, and starts it on the same port and data.
+func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	s.settings = append(s.settings, settings...)
 	// The processes of a killed server keep its data in use until they have ended.
 	var err error
 	for range 100 {
@@ -285,7 +283,7 @@ func (s *Server) removeSharedMemory() {
 
 // StartStandby starts a standby that follows the server and can be read. It stops when
 // the test ends.
-func (s *Server) StartStandby(settings ...string) *Server {
+func (s *Server) StartStandby() *Server {
 	s.t.Helper()
 	data := filepath.Join(filepath.Dir(s.data), "data"+strconv.FormatInt(count.Add(1), 10))
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -297,7 +295,7 @@ func (s *Server) StartStandby(settings ...string) *Server {
 	if err != nil {
 		s.t.Fatalf("pg_basebackup: %v: %s", err, out)
 	}
-	standby, err := start(s.t, data, append(s.settings[:len(s.settings):len(s.settings)], settings...))
+	standby, err := start(s.t, data, s.settings)
 	if err != nil {
 		s.t.Fatal(err)
 	}
