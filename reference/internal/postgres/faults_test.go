@@ -595,16 +595,18 @@ func TestConnectionsThatHangInCalls(t *testing.T) {
 	s := openSoon(t, url+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: time.Second})
 	connect(t, s, 2)
 	stop(t, url)
-	begin := time.Now()
 	var calls sync.WaitGroup
 	for range 2 {
 		calls.Go(func() { _, _ = s.Pet(context.Background(), 1) })
 	}
 	calls.Wait()
-	eventually(t, "there are other connections", func() error { return s.Ping(t.Context()) })
-	if d := time.Since(begin); d > 15*time.Second { // which is how long pgx waits
-		t.Errorf("two connections that hang took %v to be replaced, want seconds", d)
+	var err error
+	for range 10 { // each waits a second for a connection; pgx would keep the two for 15
+		if err = s.Ping(t.Context()); err == nil {
+			return
+		}
 	}
+	t.Errorf("two connections that hang are not replaced: %v", err)
 }
 
 // lock runs a statement in a transaction that ends with the function that it returns.
