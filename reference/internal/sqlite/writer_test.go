@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -306,5 +307,14 @@ func checkAcknowledged(t *testing.T, s *Store, acknowledged map[int64]bool) {
 	}
 	if diff := cmp.Diff(acknowledged, stored); diff != "" {
 		t.Errorf("what is stored is not what was acknowledged (-acknowledged +stored):\n%s", diff)
+	}
+}
+
+// What is written to a file that is deleted meanwhile is lost, and must not be acknowledged.
+func TestAFileThatIsDeletedDuringAWrite(t *testing.T) {
+	s := openTest(t)
+	err := s.write(t.Context(), "test", func(context.Context) error { return os.Remove(s.path) })
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("write = %v, want ErrUnavailable", err)
 	}
 }
