@@ -4,11 +4,10 @@ package main_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -136,23 +135,18 @@ func (f *fleet) testClientsWithoutABalancer(t *testing.T) {
 }
 
 // buildTomorrow builds the program as it may be after the next release: with one more
-// migration of PostgreSQL.
-func buildTomorrow(t *testing.T, migration string) (path string) {
+// migration in a file.
+func buildTomorrow(t *testing.T, file, migration string) (path string) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skipf("skipped: it builds a program: %v", err)
 	}
-	folder, err := filepath.Abs("internal/postgres/migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(folder)
+	next, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	writeFile(t, dir, "tomorrow.sql", "-- +goose Up\n"+migration)
-	next := filepath.Join(folder, fmt.Sprintf("%05d_tomorrow.sql", len(files)+1))
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{next: filepath.Join(dir, "tomorrow.sql")}})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +168,7 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	url := postgrestest.Database(t)
 	f := newFleet(t, 3, url, "")
 	reader := f.roomyKey(t, "reader")
-	tomorrow := buildTomorrow(t, "ALTER TABLE pets ADD COLUMN chip text NOT NULL DEFAULT '';")
+	tomorrow := buildTomorrow(t, "internal/postgres/migrations/00002_tomorrow.sql", "ALTER TABLE pets ADD COLUMN chip text NOT NULL DEFAULT '';")
 	load := startTraffic(t, f.balancer.url, f.roomyKey(t, "ann"), 4)
 	load.flows(t, 50)
 	f.program = tomorrow
@@ -199,6 +193,40 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	t.Logf("%d requests, %d pets", load.admitted, len(load.pets))
 	f.stopAll(t)
 	checkCounts(t, f, "ann", load)
+}
+
+// A SQLite file is upgraded by the first command of a new version that opens it.
+func TestUpgradeOfAFile(t *testing.T) {
+	testenv.Long(t, "builds a program")
+	t.Parallel()
+	dir := t.TempDir()
+	petstore(t, dir, "keys", "create", "--name=n", "--owner=ada", "--plan=free")
+	petstore(t, dir, "backup", "old.db")
+	petstore(t, dir, "backup", "served.db")
+	tomorrow := buildTomorrow(t, "internal/sqlite/migrations/main/00009_tomorrow.sql", "CREATE TABLE toys (id INTEGER PRIMARY KEY);")
+	for _, step := range []struct{ args, want string }{
+		{"check", `sound, schema 8; petstore upgrades it to 9 when it opens it`},
+		{"migrate", `Upgrading database petstore\.db from schema 8 to 9\. A copy of the older one is .*petstore\.db\.v8-20[0-9T.]+Z\.backup\.\n` +
+			`Upgraded database petstore\.db from schema 8 to 9\.`},
+		{"keys list", `^ID .*\n.* ada `},
+		{"restore old.db", `The backup had schema 8 and was upgraded to 9\.`},
+	} {
+		cmd := exec.CommandContext(t.Context(), tomorrow, strings.Fields(step.args)...)
+		cmd.Dir, cmd.Env = dir, environment()
+		if said, err := cmd.CombinedOutput(); err != nil || !regexp.MustCompile(step.want).Match(said) {
+			t.Errorf("petstore %s = %v, and says %q, want %q", step.args, err, said, step.want)
+		}
+	}
+	cmd := exec.Command(tomorrow, serveArgs([]string{"--database=served.db"})...)
+	cmd.Dir, cmd.Env = dir, environment()
+	p, err := launchCommand(cmd, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.kill()
+	if lines := p.logged("upgrading the database; a copy of the older one is kept"); len(lines) != 1 || lines[0]["from"] != 8.0 {
+		t.Errorf("the log says %v, want that the database is upgraded from schema 8", lines)
+	}
 }
 
 // A version that changes the schema so that older ones cannot work with it says so in the

@@ -77,7 +77,7 @@ func openToCheck(path string, o Options) (file, *sql.DB, error) {
 }
 
 // check examines a file as of one instant.
-func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err error) {
+func (f file) check(ctx context.Context, db *sql.DB, s *schema) (r Report, err error) {
 	r = Report{File: f.name, Rows: map[string]int64{}}
 	if _, r.Latest, err = s.provider(db); err != nil {
 		return r, err
@@ -92,7 +92,7 @@ func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err er
 }
 
 // examine returns an error if it cannot go on.
-func (r *Report) examine(ctx context.Context, f file, conn *sql.Conn, s schema) (err error) {
+func (r *Report) examine(ctx context.Context, f file, conn *sql.Conn, s *schema) (err error) {
 	if r.Schema, err = f.version(ctx, conn, s); err != nil {
 		return err
 	}

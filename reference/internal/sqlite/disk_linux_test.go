@@ -55,7 +55,8 @@ func TestUpgradeOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "pets.db")
-	sqlite.MigrateTo(t, path, 5)
+	open(t, path, sqlite.Options{}).Close()
+	sqlite.AddMigrations(t, addToys)
 	db := raw(t, path)
 	execute(t, db, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000)
 		INSERT INTO pets (name, category_id, status) SELECT printf('%0255d', i), 1, 'sold' FROM n`)

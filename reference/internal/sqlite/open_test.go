@@ -52,10 +52,6 @@ func TestOpenRefuses(t *testing.T) {
 			open(t, path, sqlite.Options{}).Close()
 			execute(t, raw(t, path), "CREATE TRIGGER spy AFTER INSERT ON pets BEGIN DELETE FROM keys; END")
 		}, "trigger spy does not belong to this program"},
-		{"a trigger in an older version", func(t *testing.T, path string) {
-			open(t, path, sqlite.Options{}).Close()
-			execute(t, raw(t, path), append(toVersion6, "CREATE TRIGGER spy AFTER INSERT ON pets BEGIN DELETE FROM keys; END")...)
-		}, "trigger spy does not belong to this program"},
 		{"a database of another program with a view", func(t *testing.T, path string) {
 			execute(t, raw(t, path), "CREATE VIEW spy AS SELECT 1")
 		}, "it belongs to another program"},

@@ -362,42 +362,45 @@ func TestRestoreWithoutADatabase(t *testing.T) {
 func TestRestoreOfOtherVersions(t *testing.T) {
 	newer := []string{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)", "ALTER TABLE keys ADD COLUMN color TEXT"}
 	for _, tt := range []struct {
-		name             string
-		backup, database int64 // versions
-		alter            []string
-		known            bool
+		name         string
+		older, newer bool // the backup, the database
+		alter        []string
+		want         string // the error
 	}{
-		{"an older backup", 3, sqlite.Latest, nil, true},
-		{"an older database", sqlite.Latest, 4, nil, true},
-		{"both older", 2, 5, nil, true},
-		{"a database without keys", 3, 1, nil, false},
-		{"a newer database", sqlite.Latest, sqlite.Latest, newer, true},
-		{"an older backup for a newer database", 3, sqlite.Latest, newer, true},
-		{"a newer database with other keys", sqlite.Latest, sqlite.Latest, []string{"ALTER TABLE keys RENAME TO credentials", newer[0]}, false},
+		{"an older backup", true, true, nil, ""},
+		{"an older database", false, false, nil, ""},
+		{"an older backup for a newer database", true, true, newer, ""},
+		{"a newer database with other keys", false, true, []string{"ALTER TABLE keys RENAME TO credentials", newer[0]}, "cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path, saved := tempDatabase(t), filepath.Join(t.TempDir(), "saved.db")
-			sqlite.MigrateTo(t, path, tt.database) // its key is revoked
-			sqlite.MigrateTo(t, saved, tt.backup)
-			for file, texts := range map[string][]string{saved: {"UPDATE keys SET revoked = NULL"}, path: tt.alter} {
-				db := raw(t, file)
-				execute(t, db, texts...)
-				db.Close()
+			saved, key := filled(t)
+			path, _ := filled(t)
+			sqlite.AddMigrations(t, addToys)
+			from := sqlite.Version
+			if !tt.older {
+				from++
+				open(t, saved, sqlite.Options{}).Close()
 			}
-			if !tt.known {
+			if tt.newer {
+				open(t, path, sqlite.Options{}).Close()
+			}
+			db := raw(t, path)
+			execute(t, db, append([]string{"UPDATE keys SET revoked = created"}, tt.alter...)...)
+			db.Close()
+			if tt.want != "" {
 				_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
-				if err == nil || !strings.Contains(err.Error(), "cannot be read") {
-					t.Errorf("Restore = %v, want that the keys cannot be read", err)
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("Restore = %v, want %q", err, tt.want)
 				}
 				return
 			}
 			r := restore(t, saved, path)
-			if r.From != tt.backup || r.Schema != sqlite.Latest {
-				t.Errorf("Restore = %+v, want schema %d", r, tt.backup)
+			if r.From != int64(from) || r.Schema != sqlite.Version+1 {
+				t.Errorf("Restore = %+v, want schema %d", r, from)
 			}
-			checkIDs(t, "keys that end sooner", r.Ended, "key_1")
+			checkIDs(t, "keys that end sooner", r.Ended, key.ID)
 			do(t, path, func(s *sqlite.Store) {
-				if got, err := s.Key(t.Context(), "key_1"); err != nil || got.Active(now) {
+				if got, err := s.Key(t.Context(), key.ID); err != nil || got.Active(now) {
 					t.Errorf("the key is %+v (%v), want that it is not valid", got, err)
 				}
 			})

@@ -21,25 +21,29 @@ var migrations embed.FS
 
 // A schema is the schema of one kind of file.
 type schema struct {
-	folder string // of the migrations
-	mark   int32  // the application_id that the first of them sets
-	orElse string // what to do about a file of a newer version, if not to use that version
+	migrations fs.FS
+	mark       int32  // the application_id that the first of them sets
+	orElse     string // what to do about a file of a newer version, if not to use that version
 }
 
 var (
-	mainSchema  = schema{"migrations/main", 0x50455453, "restore an older backup"}
-	usageSchema = schema{"migrations/usage", 0x50455455, "delete the file, which resets all quotas and ends all bans"}
+	mainSchema  = &schema{folder("main"), 0x50455453, "restore an older backup"}
+	usageSchema = &schema{folder("usage"), 0x50455455, "delete the file, which resets all quotas and ends all bans"}
 )
+
+func folder(name string) fs.FS {
+	files, err := fs.Sub(migrations, "migrations/"+name)
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return files
+}
 
 // provider returns the migrations of the schema for a database, and the version of the
 // newest.
-func (s schema) provider(db *sql.DB) (_ *goose.Provider, latest int64, err error) {
-	folder, err := fs.Sub(migrations, s.folder)
-	if err != nil {
-		return nil, 0, err
-	}
+func (s *schema) provider(db *sql.DB) (_ *goose.Provider, latest int64, err error) {
 	// Goose's registry and its log are global, so they are not used.
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, folder,
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read migrations: %w", err)
@@ -50,7 +54,7 @@ func (s schema) provider(db *sql.DB) (_ *goose.Provider, latest int64, err error
 
 // prepare upgrades the file to the newest version of the schema. It refuses a file of
 // another kind and does not change it.
-func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) error {
+func (f file) prepare(ctx context.Context, db *sql.DB, s *schema, o Options) error {
 	provider, latest, err := s.provider(db)
 	if err != nil {
 		return err
@@ -69,7 +73,7 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) erro
 }
 
 // newer is the error for a file of a newer version.
-func (f file) newer(s schema, version, latest int64) error {
+func (f file) newer(s *schema, version, latest int64) error {
 	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or %s",
 		f.name, version, latest, s.orElse)
 }
@@ -81,7 +85,7 @@ func (f file) older(version, latest int64) error {
 
 // inspect returns the version of the schema of the file, 0 if it has none yet. It refuses a
 // newer one, and one that is not as the migrations make it. It only reads.
-func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64, err error) {
+func (f file) inspect(ctx context.Context, db *sql.DB, s *schema) (version int64, err error) {
 	_, latest, err := s.provider(db)
 	if err != nil {
 		return 0, err
@@ -108,7 +112,7 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64,
 
 // version returns the version of the schema, 0 if there is none yet. It refuses a file of
 // another program.
-func (f file) version(ctx context.Context, conn *sql.Conn, s schema) (version int64, err error) {
+func (f file) version(ctx context.Context, conn *sql.Conn, s *schema) (version int64, err error) {
 	var mark int32
 	var versioned, foreign bool
 	if err := conn.QueryRowContext(ctx, `
@@ -158,7 +162,7 @@ func Migrate(ctx context.Context, path string, o Options) (from, to int64, err e
 }
 
 // inspectAlone is inspect with a connection of its own.
-func (f file) inspectAlone(ctx context.Context, s schema) (int64, error) {
+func (f file) inspectAlone(ctx context.Context, s *schema) (int64, error) {
 	db, err := f.connect(1, "query_only(1)")
 	if err != nil {
 		return 0, err
@@ -180,7 +184,7 @@ var errRaced = errors.New("another process has upgraded the file")
 // upgrade brings the schema of the file from a version to the latest. It first makes a
 // copy of a file that has content, so that an operator can go back to the older
 // version of the program.
-func (f file) upgrade(ctx context.Context, db *sql.DB, s schema, provider *goose.Provider, version, latest int64, o Options) error {
+func (f file) upgrade(ctx context.Context, db *sql.DB, s *schema, provider *goose.Provider, version, latest int64, o Options) error {
 	var copied string // a copy of the file as it is now
 	if 0 < version && version < latest && !o.noCopy {
 		var err error
@@ -217,7 +221,7 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, s schema, provider *goose
 
 // copyBefore copies the file, which has a version of the schema, and returns the path of
 // the copy.
-func (f file) copyBefore(ctx context.Context, db *sql.DB, s schema, version int64) (string, error) {
+func (f file) copyBefore(ctx context.Context, db *sql.DB, s *schema, version int64) (string, error) {
 	for {
 		to := fmt.Sprintf("%s.v%d-%s.backup", realPath(f.path), version, timestamp(time.Now()))
 		err := f.copyTo(ctx, db, to, func(partial file) error {
@@ -244,7 +248,7 @@ var errSchema = errors.New("its schema is not the one that petstore makes")
 // differences compares the schema of a file, which has a version, with what the migrations
 // make. A trigger can change what a statement does, a table or an index can make it fail or be
 // in the way of an upgrade, so nothing else may be there.
-func (s schema) differences(ctx context.Context, conn *sql.Conn, version int64) (problems []string, err error) {
+func (s *schema) differences(ctx context.Context, conn *sql.Conn, version int64) (problems []string, err error) {
 	want, err := s.objects(ctx, version)
 	if err != nil {
 		return nil, err
@@ -269,7 +273,7 @@ func (s schema) differences(ctx context.Context, conn *sql.Conn, version int64) 
 }
 
 // objects returns what a version of the schema consists of.
-func (s schema) objects(ctx context.Context, version int64) (map[string]string, error) {
+func (s *schema) objects(ctx context.Context, version int64) (map[string]string, error) {
 	if version == 0 {
 		return nil, nil
 	}
@@ -294,8 +298,8 @@ func (s schema) objects(ctx context.Context, version int64) (map[string]string, 
 	return schemaObjects(ctx, conn)
 }
 
-// schemaObjects returns the text of each table, index, trigger and view by its type and
-// name.
+// schemaObjects returns the text of each table, index, trigger and view, without white
+// space, by its type and name.
 func schemaObjects(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
 	objects := map[string]string{}
 	for object, err := range eachRow(ctx, conn, scanObject, `SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema
@@ -303,7 +307,7 @@ func schemaObjects(ctx context.Context, conn *sql.Conn) (map[string]string, erro
 		if err != nil {
 			return nil, err
 		}
-		objects[object[0]] = strings.Join(strings.Fields(object[1]), " ")
+		objects[object[0]] = strings.Join(strings.Fields(object[1]), "")
 	}
 	return objects, nil
 }

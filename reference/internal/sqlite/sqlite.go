@@ -45,7 +45,7 @@
 // # Upgrades
 //
 // A file of an older version is upgraded when it is opened, in atomic steps. Before that
-// it is copied to a file beside it, such as petstore.db.v3-20261122T101500.000Z.backup;
+// it is copied to a file beside it, such as petstore.db.v8-20261122T101500.000Z.backup;
 // if that fails, the file is not changed. Limiter state is upgraded without a copy, in one
 // transaction. A file of a newer version or of another program is refused and not changed.
 package sqlite

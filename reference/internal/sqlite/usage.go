@@ -86,7 +86,7 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	if u.db, err = u.connect(1,
 		"synchronous(NORMAL)",
 		"locking_mode(EXCLUSIVE)",
-		// The conversion of an older file leaves a log as large as the file.
+		// A save of everything leaves a log as large as that.
 		"journal_size_limit(16777216)",
 	); err != nil {
 		return nil, err
