@@ -42,9 +42,17 @@ func TestCircuitIgnoresThePast(t *testing.T) {
 	if !c.clean() {
 		t.Error("the circuit remembers failures from before the outage")
 	}
-	c.reportAll("FFFF", began)
-	c.report(false, old, began)
-	if c.reportAll("F", began) == 0 {
+
+	var b breaker
+	b.init(&Options{ConsecutiveFailures: 2, Backoff: time.Second})
+	before := b.look()
+	for range 2 {
+		b.failed(b.look(), nil, errTimeout)
+	}
+	b.probed(nil)
+	b.failed(b.look(), nil, errTimeout)
+	b.succeeded(before)
+	if !b.failed(b.look(), nil, errTimeout) {
 		t.Error("a success from before the outage ended the row of failures after it")
 	}
 }
@@ -103,7 +111,7 @@ func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
 		var share uint64
 		row, owed, counted := 0, 0, -1 // the step in which the last failure was counted
 		for step := range 2000 {
-			if len(under) == 0 || len(under) < 16 && random.IntN(2) == 0 {
+			if len(under) == 0 || len(under) < 128 && random.IntN(3) > 0 {
 				under = append(under, call{step, c.epoch})
 				continue
 			}
@@ -111,7 +119,7 @@ func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
 			ended := under[i]
 			under[i] = under[len(under)-1]
 			under = under[:len(under)-1]
-			failed := random.IntN(100) < int(seed%100)
+			failed := random.IntN(100) < (int(seed)+step/500*50)%100
 			opens := false
 			switch {
 			case failed && ended.began <= counted:
