@@ -57,7 +57,7 @@ func TestBansHaveNames(t *testing.T) {
 	}
 }
 
-func ban(t *testing.T, l *Limiter, subject string, length time.Duration) {
+func ban(t testing.TB, l *Limiter, subject string, length time.Duration) {
 	t.Helper()
 	if err := l.Ban(ctx, subject, length); err != nil {
 		t.Fatal(err)
