@@ -131,17 +131,3 @@ func BenchmarkTake(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkTakeParallel(b *testing.B) {
-	for name, take := range cases(b) {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetParallelism(16)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					take()
-				}
-			})
-		})
-	}
-}

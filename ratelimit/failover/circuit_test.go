@@ -141,24 +141,6 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// A primary that answers probes and fails requests is asked ever more seldom.
-func TestFlapping(t *testing.T) {
-	run(t, alone, failover.Options{}, func(r *rig) {
-		r.shared.set(func(context.Context) error {
-			if r.Open() {
-				return nil
-			}
-			return errDown
-		})
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			r.try("a", daily)
-		}
-		if n := r.Stats().Opened; n < 10 || n > 30 {
-			r.Errorf("in a minute the circuit opened %d times, want 10 to 30", n)
-		}
-	})
-}
-
 // A primary that finds the probe invalid has answered.
 func TestProbeIsRefused(t *testing.T) {
 	run(t, alone, failover.Options{}, func(r *rig) {

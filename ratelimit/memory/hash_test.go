@@ -88,17 +88,3 @@ func TestHashKeyDecides(t *testing.T) {
 		t.Error("the secret does not make the key it was made of")
 	}
 }
-
-func BenchmarkHash(b *testing.B) {
-	k := newHashKey(nil)
-	for _, size := range []int{10, 45, 100} {
-		s := strings.Repeat("x", size)
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			var sum uint64
-			for b.Loop() {
-				sum += k.sum(s)
-			}
-			_ = sum
-		})
-	}
-}

@@ -148,21 +148,6 @@ func TestTablesShrink(t *testing.T) {
 	}
 }
 
-// BenchmarkResize is the longest of all calls: the table of a full segment, with two
-// windows a subject, grows.
-func BenchmarkResize(b *testing.B) {
-	const slots = subjectsInSegment * 100 / fullest
-	t, key := newTable(slots, firstWindow+2), newHashKey(nil)
-	for n := range subjectsInSegment {
-		h := key.sum(strconv.Itoa(n))
-		i, _ := t.find(h)
-		t.slot(i).setHash(h)
-	}
-	for b.Loop() {
-		t.resized(slots+slots/4, t.stride)
-	}
-}
-
 // What an engine remembers for Save is bounded, although Save is never called, or
 // fails each time.
 func TestForgottenKeysAreBounded(t *testing.T) {

@@ -104,75 +104,60 @@ func commandsOf(rule string) (commands []string) {
 	return commands
 }
 
-// A user who may do what the documentation says can use the engine, and cannot if any
-// of that is taken away.
 func TestAccessList(t *testing.T) {
 	t.Parallel()
+	s := redistest.Start(t)
+	testAccessList(t, []*redistest.Server{s}, func() redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: s.Addr, Username: "gatehouse", Password: "secret"})
+	})
+}
+
+// testAccessList has a user who may do what the documentation says use the engine, and
+// take any of that away.
+func testAccessList(t *testing.T, servers []*redistest.Server, connect func() redis.UniversalClient) {
 	rule := documentedUser(t)
-	for name, start := range map[string]func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient){
-		"a server": func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient) {
-			s := redistest.Start(t)
-			return []*redistest.Server{s}, func() redis.UniversalClient {
-				return redis.NewClient(&redis.Options{Addr: s.Addr, Username: "gatehouse", Password: "secret"})
+	try := func(rule string) error {
+		for _, s := range servers {
+			if err := clientOf(t, s).Do(ctx, "acl", "deluser", "gatehouse").Err(); err != nil {
+				t.Fatal(err)
 			}
-		},
-		"a cluster": func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient) {
-			c := redistest.StartCluster(t)
-			return c.Masters, func() redis.UniversalClient {
-				return redis.NewClusterClient(&redis.ClusterOptions{
-					Addrs: []string{c.Masters[0].Addr}, Username: "gatehouse", Password: "secret", MaxRedirects: 3,
-				})
+			setUser(t, s, rule)
+			if err := clientOf(t, s).ScriptFlush(ctx).Err(); err != nil {
+				t.Fatal(err)
 			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			servers, connect := start(t)
-			try := func(rule string) error {
-				for _, s := range servers {
-					if err := clientOf(t, s).Do(ctx, "acl", "deluser", "gatehouse").Err(); err != nil {
-						t.Fatal(err)
-					}
-					setUser(t, s, rule)
-					if err := clientOf(t, s).ScriptFlush(ctx).Err(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				c := connect()
-				defer c.Close()
-				l, err := redislimit.New(c, redislimit.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return everything(l)
-			}
-			if err := try(rule); err != nil {
-				t.Errorf("with the documented rule %s: %v", rule, err)
-			}
-			for _, command := range commandsOf(rule) {
-				if err := try(rule + " -" + command); (err != nil) != needed(name, command) {
-					t.Errorf("without %s: %v, want an error if and only if it is needed", command, err)
-				}
-			}
-		})
+		}
+		c := connect()
+		defer c.Close()
+		l, err := redislimit.New(c, redislimit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return everything(l)
+	}
+	if err := try(rule); err != nil {
+		t.Errorf("with the documented rule %s: %v", rule, err)
+	}
+	for _, command := range commandsOf(rule) {
+		if err := try(rule + " -" + command); (err != nil) != needed(len(servers) > 1, command) {
+			t.Errorf("without %s: %v, want an error if and only if it is needed", command, err)
+		}
 	}
 }
 
 // needed tells whether everything takes the command. The client sends ASKING where a
 // slot moves, and PING behind sentinels and to the servers of a ring.
-func needed(where, command string) bool {
+func needed(cluster bool, command string) bool {
 	switch command {
 	case "cluster|slots":
-		return where == "a cluster"
+		return cluster
 	case "asking", "ping":
 		return false
 	}
 	return true
 }
 
-func TestAccessListWhileASlotMoves(t *testing.T) {
+func testAccessListWhileASlotMoves(t *testing.T, cluster *redistest.Cluster) {
 	testenv.Long(t, "moves a slot of a cluster")
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
 	rule := documentedUser(t)
 	for _, test := range []struct {
 		rule string

@@ -97,42 +97,6 @@ func BenchmarkServer(b *testing.B) {
 	}
 }
 
-// BenchmarkServerGroups is BenchmarkServer for requests that are charged to two subjects,
-// the second one the same for all of them, and for requests of one subject.
-func BenchmarkServerGroups(b *testing.B) {
-	client := clientOf(b, redistest.Start(b))
-	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
-	for _, requests := range []int{1, 8, 16, 32} {
-		for _, subjects := range []int{1, 2} {
-			b.Run(fmt.Sprintf("requests=%d/subjects=%d", requests, subjects), func(b *testing.B) {
-				l, err := redislimit.New(client, redislimit.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				ask := redislimit.TakeAll(l, plan)
-				if subjects == 2 {
-					ask = redislimit.TakeWithEverybody(l, plan)
-				}
-				some := names(requests)
-				if err := ask(some); err != nil {
-					b.Fatal(err)
-				}
-				if err := client.ConfigResetStat(ctx).Err(); err != nil {
-					b.Fatal(err)
-				}
-				b.ResetTimer()
-				for range b.N {
-					if err := ask(some); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.StopTimer()
-				b.ReportMetric(evalTime(b, client)/float64(requests), "server-µs")
-			})
-		}
-	}
-}
-
 // evalTime returns how many microseconds the server took for each call of a script.
 func evalTime(b *testing.B, client *redis.Client) float64 {
 	b.Helper()
@@ -147,4 +111,13 @@ func evalTime(b *testing.B, client *redis.Client) float64 {
 		b.Fatalf("INFO commandstats: %v", err)
 	}
 	return micros
+}
+
+// names returns names of 45 bytes.
+func names(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("subject:aaaaaaaaaaaaaaaaaaaaaaaaaaa:%09d", i)
+	}
+	return names
 }

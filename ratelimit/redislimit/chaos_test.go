@@ -17,7 +17,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -25,94 +24,6 @@ import (
 //
 //	go test -run TestChaos -chaos 5m -timeout 10m ./ratelimit/redislimit
 var chaos = flag.Duration("chaos", time.Second, "how long TestChaos kills, stops and continues its server")
-
-// An account is what the callers of one subject know.
-type account struct {
-	admitted, unknown atomic.Int64          // requests; unknown: there was an error
-	refunded, perhaps atomic.Int64          // requests that were given back; perhaps: there was an error
-	wrong             atomic.Pointer[error] // an error that wraps neither ErrUnavailable nor that of the context
-	subject           string
-	plan, other       *ratelimit.Plan // two versions of one plan
-}
-
-func (a *account) request(l ratelimit.Limiter, r *rand.Rand) {
-	budget, cancel := context.WithTimeout(ctx, time.Duration(1+r.IntN(300))*time.Millisecond)
-	defer cancel()
-	plan := a.plan
-	if r.IntN(2) == 0 {
-		plan = a.other
-	}
-	d, err := l.Take(budget, a.subject, plan, 1)
-	switch {
-	case err != nil:
-		a.unknown.Add(1)
-		if !errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-			a.wrong.Store(&err)
-		}
-		return
-	case !d.Allowed():
-		return
-	}
-	a.admitted.Add(1)
-	if r.IntN(4) > 0 {
-		return
-	}
-	if err := l.(engine.Adjuster).Adjust(budget, a.subject, &d, 0, ""); err != nil {
-		a.perhaps.Add(1)
-	} else {
-		a.refunded.Add(1)
-	}
-}
-
-// A server that keeps every acknowledged write is killed, stopped and continued, and
-// its connections are cut, at random. In the end the books balance: nothing that was
-// admitted is missing, nothing is charged twice, and no more was admitted than the
-// limit and what was given back.
-func TestChaos(t *testing.T) {
-	t.Parallel()
-	const callers = 24
-	seed := rand.Uint64()
-	t.Logf("seed %d, for %v", seed, *chaos)
-	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-	proxy := redistest.StartProxy(t, s.Addr)
-	c := redis.NewClient(&redis.Options{Addr: proxy.Addr, ReadTimeout: 200 * time.Millisecond, DialerRetries: 1, MaxRetries: -1})
-	t.Cleanup(func() { c.Close() })
-	l := newLimiter(t, c)
-	accounts := make([]*account, 5)
-	for i := range accounts {
-		limit := []int64{3000, 1 << 30}[i%2] // one that is used up, and one that is not
-		accounts[i] = &account{subject: fmt.Sprint("subject ", i), plan: lasting(limit), other: lasting(limit)}
-	}
-	run, end := context.WithTimeout(ctx, *chaos)
-	defer end()
-	var wg sync.WaitGroup
-	for caller := range callers {
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(caller)))
-			for run.Err() == nil {
-				accounts[r.IntN(len(accounts))].request(l, r)
-			}
-		})
-	}
-	disturb(run, t, s, proxy, rand.New(rand.NewPCG(seed, callers)))
-	wg.Wait()
-	beside := recovered(t, s, l)
-	for _, a := range accounts {
-		admitted, unknown, refunded, perhaps := a.admitted.Load(), a.unknown.Load(), a.refunded.Load(), a.perhaps.Load()
-		limit := engine.Of(a.plan).Quota(0).Limit
-		charged := used(t, beside, a.subject, limit)
-		t.Logf("%s: admitted %d, unknown %d, refunded %d, perhaps %d, charged %d", a.subject, admitted, unknown, refunded, perhaps, charged)
-		if err := a.wrong.Load(); err != nil {
-			t.Errorf("%s: %v, want an error that wraps ErrUnavailable or that of the context", a.subject, *err)
-		}
-		if low, high := admitted-refunded-perhaps, admitted+unknown-refunded; charged < low || charged > high {
-			t.Errorf("%s: %d units are charged, want from %d to %d", a.subject, charged, low, high)
-		}
-		if most := limit + refunded + perhaps; admitted > most {
-			t.Errorf("%s: %d requests were admitted, want at most %d", a.subject, admitted, most)
-		}
-	}
-}
 
 // disturb kills, stops and continues a server, has it forget its scripts, and cuts its
 // connections, at random, until the context ends. It leaves the server running.
@@ -164,7 +75,7 @@ func recovered(t *testing.T, s *redistest.Server, other *redislimit.Limiter) *re
 // killed and stopped, forgets its scripts, and loses connections, and callers go away. In
 // the end the shared subject was charged what the others were together, no less than was
 // admitted, and no more than its limit.
-func TestChaosOfGroups(t *testing.T) {
+func TestChaos(t *testing.T) {
 	t.Parallel()
 	const callers, limit = 24, 20_000
 	seed := rand.Uint64()

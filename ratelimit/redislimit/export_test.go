@@ -25,19 +25,6 @@ func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 	}
 }
 
-// TakeWithEverybody returns a function that has each of some subjects take one unit, and
-// with each of them the subject "everybody", all of them in one batch.
-func TakeWithEverybody(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
-	return func(subjects []string) error {
-		b := new(batch)
-		for _, subject := range subjects {
-			charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}, {Subject: "everybody", Plan: plan, Cost: 1}}
-			b.add(operation{code: opTakeAll, subject: subject, takes: newTakes(charges)}, newCall())
-		}
-		return b.exchange(l)
-	}
-}
-
 // TakeTooLate has equal charges made in one batch: for a caller that waits for them, and for
 // three that have waited until their deadline.
 func TakeTooLate(l *Limiter, charges ...ratelimit.Charge) {
@@ -106,9 +93,6 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 	}
 	return subjects
 }
-
-// OneInFlight has the engine send one batch at a time.
-func OneInFlight(l *Limiter) { l.masters.first.maxInFlight = 1 }
 
 // KnowsMasters reports whether each master has a batcher of its own.
 func KnowsMasters(l *Limiter) bool { return l.masters.table.Load() != nil }

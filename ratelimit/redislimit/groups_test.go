@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -38,6 +39,8 @@ var groupPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("billing", hard, ratelimit.PerDay(40).In(time.UTC), ratelimit.PerMonth(50).From(31)),
 		ratelimit.MustPlan("smooth", soft, sec(7, 10).Smooth(4)),
 		ratelimit.MustPlan("smoother", ratelimit.Penalty{}, sec(11, 10).Smooth(3)),
+		// A quotient of the script, in floating point, is a little less than eleven.
+		ratelimit.MustPlan("eleven a year", ratelimit.Penalty{}, ratelimit.Quota{Limit: 11, Window: fixedwindow.MaxLength}.Smooth(11)),
 		ratelimit.MustPlan("smooth and fixed", hard, sec(9, 10), sec(7, 10).Smooth(5), sec(90, 60).Smooth(9)),
 		ratelimit.MustPlan("smooth month", soft, ratelimit.PerMonth(60), sec(11, 10).Smooth(3)),
 	}

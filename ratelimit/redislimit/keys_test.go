@@ -184,43 +184,4 @@ func TestUnbanAndResetLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestPrefixesApart(t *testing.T) {
-	_, c := mini(t)
-	one, two := newLimiter(t, c), newLimiter(t, c)
-	for _, l := range []*redislimit.Limiter{one, two} {
-		if d, err := l.Take(ctx, "a", lasting(1), 1); err != nil || !d.Allowed() {
-			t.Errorf("a prefix of its own: %v, %v", d.Outcome, err)
-		}
-	}
-	if err := one.Ban(ctx, "a", time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if bans, err := two.Bans(ctx); err != nil || len(bans) > 0 {
-		t.Errorf("bans of another prefix: %v, %v", bans, err)
-	}
-}
-
-// Subjects that are too long for a key are told apart, and listed, by their names.
-func TestLongSubjects(t *testing.T) {
-	m, c := mini(t)
-	l := newLimiter(t, c)
-	one, two := strings.Repeat("a", 1000)+"1", strings.Repeat("a", 1000)+"2"
-	for _, subject := range []string{one, two} {
-		if d, err := l.Take(ctx, subject, lasting(1), 1); err != nil || !d.Allowed() {
-			t.Errorf("a long subject: %v, %v", d.Outcome, err)
-		}
-	}
-	for _, key := range m.Keys() {
-		if len(key) > 100 {
-			t.Errorf("a key of %d bytes", len(key))
-		}
-	}
-	if err := l.Ban(ctx, one, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if bans, err := l.Bans(ctx); err != nil || len(bans) != 1 || bans[0].Subject != one {
-		t.Errorf("Bans: %v, %v, want the whole name", bans, err)
-	}
-}
-
 func second[T any](_ T, err error) error { return err }

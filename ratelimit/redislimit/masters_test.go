@@ -102,10 +102,11 @@ func TestHungMasterOfCluster(t *testing.T) {
 		return strings.Contains(log.String(), `level=INFO msg="redislimit: requests for the subjects of the master are decided again" master=`) && strings.Count(log.String(), port) >= 2
 	})
 
+	oneIsAway := func() bool { return take(other) == nil && errors.Is(take(stuck), partial.ErrOutage) }
+	one.SetError("LOADING the data set")
+	eventually(t, "an error of one master that was started again, while the other answers", oneIsAway)
 	one.Close()
-	eventually(t, "an error of one master, while the other answers", func() bool {
-		return take(other) == nil && errors.Is(take(stuck), partial.ErrOutage)
-	})
+	eventually(t, "an error of one master, while the other answers", oneIsAway)
 	two.Close()
 	eventually(t, "an error of the whole cluster", func() bool {
 		err := take(stuck)

@@ -70,9 +70,7 @@ func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
 }
 
 // While a slot moves, some subjects are still at one master and some at the other.
-func TestHalfMovedSlot(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
+func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	plan := lasting(10)
@@ -124,9 +122,7 @@ func TestHalfMovedSlot(t *testing.T) {
 
 // A request that would start a ban does not wait for the slot, which may stay half
 // moved: it is limited, and the ban starts once the slot has moved.
-func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
+func testABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T, cluster *redistest.Cluster) {
 	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	penalty := ratelimit.Penalty{Strikes: 2, Decay: time.Hour, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
@@ -182,11 +178,9 @@ func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 
 // A slot moves around under load: no call fails, nothing is charged twice or for
 // nothing, and no subject gets more than its limit.
-func TestSlotsMoveUnderLoad(t *testing.T) {
+func testSlotsMoveUnderLoad(t *testing.T, cluster *redistest.Cluster) {
 	testenv.Long(t, "moves slots of a cluster")
-	t.Parallel()
 	const limit, callers, rounds = 20, 16, 6
-	cluster := redistest.StartCluster(t)
 	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	plan := lasting(limit)

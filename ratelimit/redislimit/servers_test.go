@@ -14,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
@@ -56,9 +57,35 @@ func TestConformanceOfServersClock(t *testing.T) {
 	}, enginetest.Gaps{})
 }
 
-func TestConformanceOfCluster(t *testing.T) {
+// All tests of a cluster share one.
+func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *redistest.Cluster)
+	}{
+		{"conformance", testConformanceOfCluster},
+		{"subjects of any bytes", testSubjectsOfAnyBytes},
+		{"half moved slot", testHalfMovedSlot},
+		{"a ban waits for its slot and its request does not", testABanWaitsForItsSlotAndItsRequestDoesNot},
+		{"slot stays half moved", testSlotStaysHalfMoved},
+		{"slots move under load", testSlotsMoveUnderLoad},
+		{"access list while a slot moves", testAccessListWhileASlotMoves},
+		{"access list", func(t *testing.T, cluster *redistest.Cluster) {
+			testAccessList(t, cluster.Masters, func() redis.UniversalClient {
+				return redis.NewClusterClient(&redis.ClusterOptions{
+					Addrs: cluster.Addrs()[:1], Username: "gatehouse", Password: "secret", MaxRedirects: 3,
+				})
+			})
+		}},
+		{"eviction is logged", testEvictionOfClusterIsLogged},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, cluster) })
+	}
+}
+
+func testConformanceOfCluster(t *testing.T, cluster *redistest.Cluster) {
 	histories := 0
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		if strings.Contains(t.Name(), "/agrees_with_the_model/") {
@@ -115,7 +142,11 @@ func TestOneServerInClusterMode(t *testing.T) {
 			t.Errorf("subject %d was charged %d times, want 10", i, n)
 		}
 	}
-	testTakeAllInOrder(t, newLimiter(t, c))
+	charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
+	decisions := make([]ratelimit.Decision, 2)
+	if err := newLimiter(t, c).TakeAll(ctx, charges, decisions); err != nil || decisions[1].Remaining() != 9 {
+		t.Errorf("subjects of two slots: %+v, %v, want that both are charged", decisions, err)
+	}
 }
 
 func TestForeignValues(t *testing.T) {
