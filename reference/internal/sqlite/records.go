@@ -84,6 +84,14 @@ func scanAudit(row scanner) (e store.AuditEntry, err error) {
 
 // AddDailyUse adds to the counts. See [store.DailyUses].
 func (s *Store) AddDailyUse(ctx context.Context, uses ...store.DailyUse) error {
+	return addAll(ctx, s, "count daily use", uses, func(ctx context.Context, u store.DailyUse) error {
+		_, err := s.writer.exec(ctx, addDayText, dayNumber(u.Day), u.Owner, u.Allowed, u.Denied)
+		return err
+	})
+}
+
+// addAll adds counts in one write.
+func addAll[U interface{ Validate() error }](ctx context.Context, s *Store, doing string, uses []U, add func(context.Context, U) error) error {
 	for _, u := range uses {
 		if err := u.Validate(); err != nil {
 			return err
@@ -92,9 +100,9 @@ func (s *Store) AddDailyUse(ctx context.Context, uses ...store.DailyUse) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	return s.write(ctx, "count daily use", func(ctx context.Context) error {
+	return s.write(ctx, doing, func(ctx context.Context) error {
 		for _, u := range uses {
-			if _, err := s.writer.exec(ctx, addDayText, dayNumber(u.Day), u.Owner, u.Allowed, u.Denied); err != nil {
+			if err := add(ctx, u); err != nil {
 				return err
 			}
 		}
@@ -141,24 +149,12 @@ func (s *Store) PruneDailyUse(ctx context.Context, before time.Time) error {
 
 // AddDeprecatedUse adds to the counts. See [store.DeprecatedUses].
 func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUse) error {
-	for _, u := range uses {
-		if err := u.Validate(); err != nil {
+	return addAll(ctx, s, "count deprecated use", uses, func(ctx context.Context, u store.DeprecatedUse) error {
+		if _, err := s.writer.exec(ctx, addUseText, u.Operation, u.Owner, u.Count, u.Last.UnixMicro()); err != nil {
 			return err
 		}
-	}
-	if len(uses) == 0 {
-		return nil
-	}
-	return s.write(ctx, "count deprecated use", func(ctx context.Context) error {
-		for _, u := range uses {
-			if _, err := s.writer.exec(ctx, addUseText, u.Operation, u.Owner, u.Count, u.Last.UnixMicro()); err != nil {
-				return err
-			}
-			if _, err := s.writer.exec(ctx, addUseDayText, dayNumber(u.Last), u.Operation, u.Owner, u.Count); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := s.writer.exec(ctx, addUseDayText, dayNumber(u.Last), u.Operation, u.Owner, u.Count)
+		return err
 	})
 }
 

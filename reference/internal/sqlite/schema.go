@@ -64,7 +64,8 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s *schema, o Options) err
 		return err
 	}
 	if version < latest && o.NoMigrate && s == mainSchema {
-		return f.older(version, latest)
+		return fmt.Errorf("open database %s: it has schema %d, this version needs %d, and migrate is manual; run petstore migrate",
+			f.name, version, latest)
 	}
 	if err := f.useWAL(ctx, db); err != nil {
 		return err
@@ -76,11 +77,6 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s *schema, o Options) err
 func (f file) newer(s *schema, version, latest int64) error {
 	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or %s",
 		f.name, version, latest, s.orElse)
-}
-
-// older is the error for a file of an older version that must not be upgraded.
-func (f file) older(version, latest int64) error {
-	return fmt.Errorf("open database %s: it has schema %d, this version needs %d, and migrate is manual; run petstore migrate", f.name, version, latest)
 }
 
 // inspect returns the version of the schema of the file, 0 if it has none yet. It refuses a
