@@ -542,9 +542,6 @@ func TestOpenErrors(t *testing.T) {
 	if _, err := postgres.Open(ctx, url, postgres.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Open with a canceled context = %v, want an error that wraps Canceled", err)
 	}
-	if _, err := postgres.Open(t.Context(), url, postgres.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Options.Timeout must not be negative") {
-		t.Errorf("Open with a negative timeout = %v", err)
-	}
 }
 
 // stop stops the processes of all connections of a store, but not their server, until the

@@ -190,17 +190,8 @@ func list(ctx context.Context, on querier, q store.ListQuery) (pets []store.Pet,
 	if err != nil {
 		return nil, false, err
 	}
-	defer rows.Close()
-
-	pets = make([]store.Pet, 0, min(q.Limit+1, 100))
-	for rows.Next() {
-		var p store.Pet
-		if err := rows.Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status); err != nil {
-			return nil, false, err
-		}
-		pets = append(pets, p)
-	}
-	if err := rows.Err(); err != nil {
+	pets, err = pgx.AppendRows(make([]store.Pet, 0, min(q.Limit+1, 100)), rows, pgx.RowToStructByPos[store.Pet])
+	if err != nil {
 		return nil, false, err
 	}
 	if more = len(pets) > q.Limit; more {

@@ -102,15 +102,8 @@ type Options struct {
 	OnUpgrade func(from, to int64)
 
 	// Timeout is how long a call waits for a connection at most, and then for the answer.
-	// Zero: five seconds.
+	// It is not negative. Zero: five seconds.
 	Timeout time.Duration
-}
-
-func (o Options) validate() error {
-	if o.Timeout < 0 {
-		return fmt.Errorf("postgres: Options.Timeout must not be negative, got %v", o.Timeout)
-	}
-	return nil
 }
 
 func (o Options) withDefaults() Options {
@@ -142,9 +135,6 @@ var _ store.Store = (*Store)(nil)
 // If the database cannot be reached now, the error wraps [store.ErrUnavailable]. No error
 // has the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	return open(ctx, url, o.withDefaults(), ownMigrations())
 }
 

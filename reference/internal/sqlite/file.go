@@ -59,12 +59,9 @@ func newFile(path string, busy time.Duration) (file, error) {
 	return f, f.checkAccess()
 }
 
-// existingFile checks the options, and that there is a regular file at path. Its error
+// existingFile checks that there is a regular file at path. Its error
 // wraps [fs.ErrNotExist] if there is none.
 func (o Options) existingFile(path string) (file, error) {
-	if err := o.validate(); err != nil {
-		return file{}, err
-	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return file{}, fmt.Errorf("database %s: %w", path, err)

@@ -157,18 +157,6 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	}
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	path, o := tempDatabase(t), sqlite.Options{BusyTimeout: 1}
-	_, err := sqlite.Open(t.Context(), path, o)
-	_, usageErr := sqlite.OpenUsage(t.Context(), path, o)
-	for _, err := range []error{err, usageErr} {
-		if err == nil || !strings.Contains(err.Error(), "Options.BusyTimeout must be") {
-			t.Errorf("Open with %+v = %v, want an error that names the option", o, err)
-		}
-	}
-	checkLeft(t, path)
-}
-
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)

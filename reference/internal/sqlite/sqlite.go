@@ -54,7 +54,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -66,7 +65,7 @@ import (
 // Options are optional settings of the functions of this package. The zero value works.
 type Options struct {
 	// BusyTimeout is how long a call waits for another process that locks the file,
-	// in whole milliseconds. Zero: five seconds.
+	// in whole milliseconds, not negative. Zero: five seconds.
 	BusyTimeout time.Duration
 
 	// OnUpgrade is called before a file of an older version is upgraded, when the copy
@@ -82,13 +81,6 @@ type Options struct {
 
 // readers is the number of connections for reading.
 const readers = 8
-
-func (o Options) validate() error {
-	if o.BusyTimeout < 0 || o.BusyTimeout%time.Millisecond != 0 {
-		return fmt.Errorf("sqlite: Options.BusyTimeout must be whole milliseconds from 0, got %v", o.BusyTimeout)
-	}
-	return nil
-}
 
 func (o Options) withDefaults() Options {
 	if o.BusyTimeout == 0 {
@@ -120,9 +112,6 @@ var (
 // Errors tell an operator what to do about a file that is not a database, that belongs
 // to another program or a newer version, or that cannot be written.
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	o = o.withDefaults()
 	s := &Store{}
 	if s.file, err = o.openFile(path); err != nil {

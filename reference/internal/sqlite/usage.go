@@ -65,9 +65,6 @@ var ErrInUse = errors.New("in use by another process")
 // [UsagePath]. Of Options it uses only BusyTimeout: if another server still has the file
 // open after that, it returns [ErrInUse]. Its other errors are like those of [Open].
 func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	o = o.withDefaults()
 	o.noCopy = true // the upgrade is one transaction, and usage is not kept for an older version
 	u := &Usage{}
