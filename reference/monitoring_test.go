@@ -1,4 +1,4 @@
-package monitoring
+package main_test
 
 import (
 	"encoding/json"
@@ -22,25 +22,25 @@ func promtool(t *testing.T, args ...string) {
 }
 
 func TestRules(t *testing.T) {
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "monitoring/alerts.yaml")
 }
 
 func TestAlertsFire(t *testing.T) {
 	testenv.Long(t, "lets promtool evaluate each alert over hours")
-	promtool(t, "test", "rules", "alerts_test.yaml")
+	promtool(t, "test", "rules", "monitoring/alerts_test.yaml")
 }
 
 // The configuration in README.md is one that Prometheus takes, and names the job that the
 // rules ask for.
 func TestScrapeConfiguration(t *testing.T) {
-	_, rest, _ := strings.Cut(readFile(t, "README.md"), "```yaml\n")
+	_, rest, _ := strings.Cut(readFile(t, "monitoring/README.md"), "```yaml\n")
 	config, _, found := strings.Cut(rest, "```")
 	if !found || !strings.Contains(config, "job_name: petstore\n") {
 		t.Fatalf("README.md has no configuration with the job petstore, but %q", config)
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"alerts.yaml":    readFile(t, "alerts.yaml"),
+		"alerts.yaml":    readFile(t, "monitoring/alerts.yaml"),
 		"petstore.token": "",
 		"prometheus.yml": strings.ReplaceAll(config, "# authorization:", "authorization:"),
 	} {
@@ -53,7 +53,7 @@ func TestScrapeConfiguration(t *testing.T) {
 
 // Each alert has a case in which it fires and one in which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
-	text := readFile(t, "alerts_test.yaml")
+	text := readFile(t, "monitoring/alerts_test.yaml")
 	for _, a := range readAlerts(t) {
 		if !strings.Contains(text, "alertname: "+a.Alert+"\n") {
 			t.Errorf("alerts_test.yaml has no case in which %s fires", a.Alert)
@@ -109,7 +109,7 @@ type shown struct {
 func readPanels(t *testing.T) []shown {
 	t.Helper()
 	var d struct{ Panels []shown }
-	if err := json.Unmarshal([]byte(readFile(t, "dashboard.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, "monitoring/dashboard.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d.Panels

@@ -1,4 +1,4 @@
-package monitoring
+package main_test
 
 import (
 	"os"
@@ -14,7 +14,7 @@ const guideURL = "https://github.com/animalstore/gatehouse/blob/main/reference/d
 
 func readDoc(t *testing.T, name string) string {
 	t.Helper()
-	return readFile(t, "../docs/"+name)
+	return readFile(t, "docs/"+name)
 }
 
 // Every alert says how urgent it is, and leads to its section of the page of alerts,
@@ -55,7 +55,7 @@ var (
 	italics  = regexp.MustCompile(`[^*]\*([A-Z0-9][^*\n]*)\*[^*]`)
 	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	commands = regexp.MustCompile(`petstore((?: [a-z]+)*)((?: [^` + "`" + `\n|;]*)?)`)
-	code     = regexp.MustCompile("(?s)```\n(.*?)```|`([^`\n]+)`")
+	spans    = regexp.MustCompile("(?s)```\n(.*?)```|`([^`\n]+)`")
 	usage    = regexp.MustCompile(`^Usage: petstore((?: [a-z]+)*)`)
 	flags    = regexp.MustCompile(`--[a-z-]+`)
 )
@@ -89,7 +89,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 
 func commandsExist(t *testing.T, doc string, helps map[string]string) {
 	found := false
-	for _, c := range code.FindAllStringSubmatch(readDoc(t, doc), -1) {
+	for _, c := range spans.FindAllStringSubmatch(readDoc(t, doc), -1) {
 		text := strings.ReplaceAll(c[1]+c[2], "\\\n", " ")
 		for line := range strings.Lines(text) {
 			if !strings.HasPrefix(line, "petstore ") {
@@ -127,7 +127,7 @@ var (
 // Every link in the documents leads to a file of the repository and, if it names a
 // section, to a heading of that file. Addresses with a scheme are not looked at.
 func TestDocumentsLinkToWhatExists(t *testing.T) {
-	const root = "../.."
+	const root = ".."
 	var docs []string
 	for _, dir := range []string{"", "docs", "reference", "reference/docs", "reference/monitoring"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))

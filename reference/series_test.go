@@ -1,18 +1,23 @@
-package monitoring
+package main_test
 
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
 func formatFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
@@ -24,7 +29,7 @@ var (
 )
 
 // The rules and the dashboard ask for metrics, labels and values that servers expose.
-func TestMetrics(t *testing.T) {
+func TestQueriedSeriesExist(t *testing.T) {
 	t.Parallel()
 	exposed := expose(t)
 	for _, q := range queries(t) {
@@ -52,6 +57,84 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
+}
+
+// expose runs servers, has them do and suffer what they have metrics for, and returns
+// what they expose.
+func expose(t *testing.T) catalogue {
+	t.Helper()
+	c := catalogue{}
+	for _, exercise := range []func(*testing.T) *process{exerciseAlone, exerciseRedis, exercisePostgres, exerciseTLS} {
+		c.add(t, string(mustAsk(t, 200, "GET", exercise(t).admin+"/metrics", "", "").body))
+	}
+	return c
+}
+
+// exerciseAlone has a server without Redis ban at the second strike.
+func exerciseAlone(t *testing.T) *process {
+	t.Helper()
+	const strict = "plans: {free: [1000/8784h], small: [2/8784h]}\npenalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n"
+	dir := t.TempDir()
+	writeFile(t, dir, "petstore.yaml", strict)
+	key := petstore(t, dir, "keys", "create", "--config=petstore.yaml", "--name=test", "--owner=bob", "--plan=free")
+	small := petstore(t, dir, "keys", "create", "--config=petstore.yaml", "--name=test", "--owner=ann", "--plan=small")
+	p := serve(t, dir, "--config=petstore.yaml")
+	for _, status := range []int{200, 200, 429, 429, 429, 429} {
+		mustAsk(t, status, "GET", p.api+"/v1/pets", small, "")
+	}
+	petstore(t, dir, "bans", "unban", "ann", "--admin-listen="+strings.TrimPrefix(p.admin, "http://"))
+	mustAsk(t, 401, "GET", p.api+"/v1/pets", "", "")
+	mustAsk(t, 401, "GET", p.api+"/v1/pets", "pet_live_wrong", "")
+	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, pet)
+	mustAsk(t, 200, "GET", p.api+"/v1/pets/1", key, "") // deprecated
+	call{key: key, match: "*"}.mustSend(t, 304, p.api)
+
+	writeFile(t, dir, "petstore.yaml", strict+"draft_headers: true\n")
+	p.hangUp(t, reloaded)
+	writeFile(t, dir, "petstore.yaml", "draft_headers: perhaps\n")
+	p.hangUp(t, refusedReload)
+	// A write fails.
+	if err := os.Remove(filepath.Join(dir, "petstore.db")); err != nil {
+		t.Fatal(err)
+	}
+	mustAsk(t, 503, "POST", p.api+"/v1/pets", key, pet)
+	return p
+}
+
+// exerciseRedis has a server lose its Redis.
+func exerciseRedis(t *testing.T) *process {
+	t.Helper()
+	redis := miniredis.RunT(t)
+	dir := t.TempDir()
+	key := roomyKey(t, dir, "bob")
+	writeFile(t, dir, "petstore.yaml", "on_redis_failure: closed\nredis: redis://"+redis.Addr())
+	p := serve(t, dir, "--config=petstore.yaml")
+	mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
+	redis.Close()
+	for range 20 {
+		mustAsk(t, 503, "GET", p.api+"/v1/pets", key, "")
+	}
+	return p
+}
+
+// exercisePostgres starts a server on PostgreSQL.
+func exercisePostgres(t *testing.T) *process {
+	t.Helper()
+	dir := t.TempDir()
+	database := "--database=" + postgrestest.Database(t)
+	key := petstore(t, dir, "keys", "create", "--name=test", "--owner=bob", "--plan=free", database)
+	p := serve(t, dir, "--usage-file=usage.db", database)
+	mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
+	return p
+}
+
+// exerciseTLS starts a server with a certificate.
+func exerciseTLS(t *testing.T) *process {
+	t.Helper()
+	dir := t.TempDir()
+	writeCertificate(t, dir)
+	writeFile(t, dir, "petstore.yaml", "tls_cert: cert.pem\ntls_key: key.pem\n")
+	return serve(t, dir, "--config=petstore.yaml")
 }
 
 // check says what is wrong with a condition on a label of the metric: the metric does
@@ -176,7 +259,7 @@ func readAlerts(t *testing.T) (all []alert) {
 			Rules []alert
 		}
 	}
-	if err := yaml.Load([]byte(readFile(t, "alerts.yaml")), &file, yaml.WithKnownFields()); err != nil {
+	if err := yaml.Load([]byte(readFile(t, "monitoring/alerts.yaml")), &file, yaml.WithKnownFields()); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range file.Groups {
