@@ -3,7 +3,6 @@ package api_test
 import (
 	"bufio"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -166,11 +165,9 @@ func TestAllowedCallers(t *testing.T) {
 
 func TestListsInTheLog(t *testing.T) {
 	t.Parallel()
-	log := make(lines, 100)
 	s := startAccess(t, api.AccessList{Networks: networks("192.0.2.0/24"), Owners: []string{"mallory"}},
-		api.AccessList{Networks: networks("198.51.100.0/24"), Owners: []string{"ada"}},
-		func(c *api.Config) { c.Logger = slog.New(slog.NewJSONHandler(log, nil)) })
-	for _, test := range []struct {
+		api.AccessList{Networks: networks("198.51.100.0/24"), Owners: []string{"ada"}}, nil)
+	tests := []struct {
 		owner, addr   string
 		list, outcome any
 	}{
@@ -179,11 +176,16 @@ func TestListsInTheLog(t *testing.T) {
 		{"bob", "203.0.113.1", nil, "allowed"},
 		{"bob", "192.0.2.1", "deny", "denied"},
 		{"mallory", "203.0.113.1", "deny", "denied"},
-	} {
-		s.with(s.key(t, test.owner, "free")).Get(t, "/v1/pets", from(test.addr))
-		text, line := log.next(t)
-		if line["list"] != test.list || line["outcome"] != test.outcome {
-			t.Errorf("%s from %s: the log has %s, want list %v and outcome %v", test.owner, test.addr, text, test.list, test.outcome)
+	}
+	var ids []string
+	for _, test := range tests {
+		resp := s.with(s.key(t, test.owner, "free")).Get(t, "/v1/pets", from(test.addr))
+		ids = append(ids, resp.Header.Get("X-Request-Id"))
+	}
+	_, lines := s.logged(t)
+	for i, test := range tests {
+		if line := lines[ids[i]]; line["list"] != test.list || line["outcome"] != test.outcome {
+			t.Errorf("%s from %s: the log has %v, want list %v and outcome %v", test.owner, test.addr, line, test.list, test.outcome)
 		}
 	}
 }

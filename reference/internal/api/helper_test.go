@@ -1,8 +1,9 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
-	"io"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,6 +36,26 @@ type service struct {
 
 	handler  http.Handler
 	document []byte
+
+	log bytes.Buffer
+	end func()
+}
+
+// logged ends the service, so that it has written every line, and returns its log: as text,
+// and the lines by request ID.
+func (s *service) logged(t testing.TB) (text string, lines map[string]map[string]any) {
+	t.Helper()
+	s.end()
+	lines = make(map[string]map[string]any)
+	for written := range bytes.Lines(s.log.Bytes()) {
+		var line map[string]any
+		if err := json.Unmarshal(written, &line); err != nil {
+			t.Fatalf("the log has %q, want one line of JSON: %v", written, err)
+		}
+		id, _ := line["request_id"].(string)
+		lines[id] = line
+	}
+	return s.log.String(), lines
 }
 
 // start serves what the defaults and adjust make. The client has a key of a plan
@@ -59,7 +80,7 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 		Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of,
 		Anonymous:    ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100_000)),
 		Deprecations: defaults.Deprecations,
-		Logger:       slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Logger:       slog.New(slog.NewJSONHandler(&s.log, nil)),
 		Now:          s.clock.Now,
 	}
 	if adjust != nil {
@@ -86,12 +107,13 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ctx, l) }()
-	t.Cleanup(func() {
+	s.end = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("the server did not end well: %v", err)
 		}
 	})
+	t.Cleanup(s.end)
 	s.Key = s.key(t, "roomy", "enterprise", "4000000000/minute")
 	return s
 }

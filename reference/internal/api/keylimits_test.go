@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -194,10 +193,9 @@ func TestKeyWithLimitsCountsForItsOwner(t *testing.T) {
 		"internal": withPlan(ratelimit.UnlimitedPlan("internal")),
 	} {
 		var seen decisions
-		log := make(lines, 2)
 		s := start(t, func(c *api.Config) {
 			plan(c)
-			c.OnDecision, c.Logger = seen.add, slog.New(slog.NewJSONHandler(log, nil))
+			c.OnDecision = seen.add
 		})
 		limited, _ := limitedKeys(t, s, "1/minute")
 		for range 2 {
@@ -207,10 +205,8 @@ func TestKeyWithLimitsCountsForItsOwner(t *testing.T) {
 		if d := cmp.Diff(want, seen.take()); d != "" {
 			t.Errorf("%s: OnDecision was called (-want +got):\n%s", name, d)
 		}
-		for range 2 {
-			if line := <-log; !strings.Contains(line, `"plan":"`+name+`"`) {
-				t.Errorf("the log says %s, want the plan %s", line, name)
-			}
+		if text, _ := s.logged(t); strings.Count(text, `"plan":"`+name+`"`) != 2 {
+			t.Errorf("the log is %s, want the plan %s twice", text, name)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,29 +14,9 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
 
-// lines gets what is logged, a line at a time.
-type lines chan string
-
-func (l lines) Write(p []byte) (int, error) {
-	l <- string(p)
-	return len(p), nil
-}
-
-// next returns the next line, which may be written after the response has arrived.
-func (l lines) next(t *testing.T) (text string, line map[string]any) {
-	t.Helper()
-	text = <-l
-	if err := json.Unmarshal([]byte(text), &line); err != nil {
-		t.Fatalf("the log has %q, want one line of JSON: %v", text, err)
-	}
-	return text, line
-}
-
 func TestRequestLog(t *testing.T) {
 	t.Parallel()
-	log := make(lines, 100)
 	s := start(t, func(c *api.Config) {
-		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
 	})
 	s.pets(t, 1)
@@ -46,10 +24,7 @@ func TestRequestLog(t *testing.T) {
 	key := s.issue(t, secret, newKey("enterprise", "8/minute"))
 	c := s.with(secret.Reveal())
 	const network = "127.0.0.1/32"
-	page(t, s, "GET", "/openapi.json")
-	if text, got := log.next(t); got["outcome"] != "uncharged" || got["plan"] != "uncharged" || got["remaining"] != 599. {
-		t.Errorf("the line of a page is %s, want what remains of the quota of such requests", text)
-	}
+	document, _ := page(t, s, "GET", "/openapi.json")
 	type line = map[string]any
 	tests := []struct {
 		request contract.Request
@@ -70,9 +45,16 @@ func TestRequestLog(t *testing.T) {
 		{none(contract.Request{Target: "/v1/pets?secret=1"}), line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "plan": "anonymous"}},
 		{none(contract.Request{Target: "/openapi.yaml"}), line{"method": "GET", "route": "", "status": 429., "outcome": "limited", "plan": "anonymous"}},
 	}
+	var responses []*contract.Response
 	for _, test := range tests {
-		resp := c.Do(t, test.request)
-		text, got := log.next(t)
+		responses = append(responses, c.Do(t, test.request))
+	}
+	text, lines := s.logged(t)
+	if got := lines[document.Header.Get("X-Request-Id")]; got["outcome"] != "uncharged" || got["plan"] != "uncharged" || got["remaining"] != 599. {
+		t.Errorf("the line of a page is %v, want what remains of the quota of such requests", got)
+	}
+	for i, test := range tests {
+		resp, got := responses[i], lines[responses[i].Header.Get("X-Request-Id")]
 		test.want["msg"], test.want["level"] = "request", "INFO"
 		test.want["request_id"] = resp.Header.Get("X-Request-Id")
 		test.want["bytes"] = float64(len(resp.Data))
@@ -89,10 +71,10 @@ func TestRequestLog(t *testing.T) {
 		if d := cmp.Diff(test.want, got); d != "" {
 			t.Errorf("%s %s (-want +got):\n%s", resp.Method, resp.Target, d)
 		}
-		for _, secret := range []string{secret.Reveal(), "secret", "limit=7"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s %s: the line holds what was sent: %s", resp.Method, resp.Target, text)
-			}
+	}
+	for _, secret := range []string{secret.Reveal(), "secret", "limit=7"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log holds %s, which was sent: %s", secret, text)
 		}
 	}
 }
@@ -101,13 +83,8 @@ func TestRequestLog(t *testing.T) {
 // if that did not name its client.
 func TestRequestLogOfProxies(t *testing.T) {
 	t.Parallel()
-	log := make(lines, 100)
-	few := fewUncharged(t)
-	s := start(t, func(c *api.Config) {
-		few(c)
-		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
-	})
-	for _, test := range []struct{ header, network, reason string }{
+	s := start(t, fewUncharged(t))
+	tests := []struct{ header, network, reason string }{
 		{"X-Forwarded-For: 192.0.2.7", "192.0.2.7/32", ""},
 		{"X-Forwarded-For: 2001:db8:1:2:3::4", "2001:db8:1:2::/64", ""},
 		{"X-Forwarded-For: 64:ff9b::192.0.2.9", "192.0.2.9/32", ""},
@@ -115,14 +92,22 @@ func TestRequestLogOfProxies(t *testing.T) {
 		{"X: y", "127.0.0.1/32", "proxy: it sent no header with the client's address"},
 		{"X-Forwarded-For: s3cret", "127.0.0.1/32", "proxy: its header with the client's address is unreadable"},
 		{"X-Forwarded-For: 192.0.2.7, , 127.0.0.3", "127.0.0.3/32", "proxy: its header with the client's address is unreadable"},
-	} {
+	}
+	var ids []string
+	for _, test := range tests {
 		resp := s.Do(t, none(contract.Request{Target: "/v1/pets", Header: []string{test.header}}))
-		text, line := log.next(t)
-		reason, _ := line["network_of"].(string)
-		if line["network"] != test.network || reason != test.reason || strings.Contains(text, "s3cret") {
-			t.Errorf("%s: the log has %s, want network %s of %q", test.header, text, test.network, test.reason)
-		}
 		want(t, resp, 401, "missing_api_key")
+		ids = append(ids, resp.Header.Get("X-Request-Id"))
+	}
+	text, lines := s.logged(t)
+	for i, test := range tests {
+		line := lines[ids[i]]
+		if reason, _ := line["network_of"].(string); line["network"] != test.network || reason != test.reason {
+			t.Errorf("%s: the log has %v, want network %s of %q", test.header, line, test.network, test.reason)
+		}
+	}
+	if strings.Contains(text, "s3cret") {
+		t.Errorf("the log holds a header that was sent: %s", text)
 	}
 }
 
