@@ -18,7 +18,7 @@ func (a *admin) top(w http.ResponseWriter, r *http.Request, s *Server) error {
 	now := s.Activity.Snapshot(busiest)
 	answer := Top{
 		Seconds:   observe.ActivitySeconds,
-		Decisions: Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Suspended: now.Suspended, Undecided: now.Undecided},
+		Decisions: now.Decisions,
 		PerSecond: now.PerSecond,
 		Owners:    make([]Use, len(now.Owners)),
 		Networks:  make([]Use, len(now.Networks)),
@@ -65,21 +65,12 @@ func (c *banCount) get(ctx context.Context, now time.Time, l Limiter) *int {
 // A Top is what GET /top answers: what happened in the last seconds, and the busiest
 // clients. See observe.Activity for how exact it is.
 type Top struct {
-	Seconds   int       `json:"seconds"`
-	Decisions Decisions `json:"decisions"`
-	PerSecond float64   `json:"per_second"` // decisions a second, over the last five seconds
-	Owners    []Use     `json:"owners"`     // the busiest first
-	Networks  []Use     `json:"networks"`   // callers without a valid key
-	Bans      *int      `json:"bans"`       // bans in force, up to five seconds ago; null: they cannot be listed
-}
-
-// Decisions are the numbers of decisions by outcome.
-type Decisions struct {
-	Allowed   int64 `json:"allowed"`
-	Limited   int64 `json:"limited"`
-	Banned    int64 `json:"banned"`
-	Suspended int64 `json:"suspended"`
-	Undecided int64 `json:"undecided"` // the engine failed
+	Seconds   int               `json:"seconds"`
+	Decisions observe.Decisions `json:"decisions"`
+	PerSecond float64           `json:"per_second"` // decisions a second, over the last five seconds
+	Owners    []Use             `json:"owners"`     // the busiest first
+	Networks  []Use             `json:"networks"`   // callers without a valid key
+	Bans      *int              `json:"bans"`       // bans in force, up to five seconds ago; null: they cannot be listed
 }
 
 // A Use is how often an owner or a network, the other field being empty, was allowed and

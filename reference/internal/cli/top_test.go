@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
 
 func testTop(owners, networks int) admin.Top {
 	bans := 1
-	top := admin.Top{Seconds: 60, Decisions: admin.Decisions{Allowed: 1200, Limited: 30, Banned: 4}, PerSecond: 20.57, Bans: &bans}
+	top := admin.Top{Seconds: 60, Decisions: observe.Decisions{Allowed: 1200, Limited: 30, Banned: 4}, PerSecond: 20.57, Bans: &bans}
 	for i := range owners {
 		top.Owners = append(top.Owners, admin.Use{Owner: fmt.Sprint("owner", i), Allowed: 1000, Denied: int64(i)})
 	}

@@ -166,11 +166,7 @@ func (s *summary) clear() {
 
 // An ActivitySnapshot is what happened in the last [ActivitySeconds].
 type ActivitySnapshot struct {
-	Allowed   int64 // decisions, as in [ratelimit.Outcome]
-	Limited   int64
-	Banned    int64
-	Suspended int64
-	Undecided int64
+	Decisions
 
 	// PerSecond is the number of decisions in one second, on average over the last five
 	// whole seconds.
@@ -178,6 +174,15 @@ type ActivitySnapshot struct {
 
 	// Owners and Networks are the subjects with the most decisions, the busiest first.
 	Owners, Networks []Use
+}
+
+// Decisions are the numbers of decisions by [ratelimit.Outcome].
+type Decisions struct {
+	Allowed   int64 `json:"allowed"`
+	Limited   int64 `json:"limited"`
+	Banned    int64 `json:"banned"`
+	Suspended int64 `json:"suspended"`
+	Undecided int64 `json:"undecided"` // the engine failed
 }
 
 // A Use is how often a subject was allowed and denied (limited, banned or suspended).
@@ -211,8 +216,10 @@ func (a *Activity) Snapshot(n int) ActivitySnapshot {
 		}
 	}
 	return ActivitySnapshot{
-		Allowed: totals[ratelimit.Allowed], Limited: totals[ratelimit.Limited], Banned: totals[ratelimit.Banned],
-		Suspended: totals[ratelimit.Suspended], Undecided: totals[0],
+		Decisions: Decisions{
+			Allowed: totals[ratelimit.Allowed], Limited: totals[ratelimit.Limited], Banned: totals[ratelimit.Banned],
+			Suspended: totals[ratelimit.Suspended], Undecided: totals[0],
+		},
 		PerSecond: float64(recent) / rateSeconds,
 		Owners:    busiest(owners, n), Networks: busiest(networks, n),
 	}

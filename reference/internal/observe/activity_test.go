@@ -49,7 +49,7 @@ func TestSnapshot(t *testing.T) {
 	count(c, 1, "owner:dan", owner, ratelimit.Allowed)
 
 	want := observe.ActivitySnapshot{
-		Allowed: 14, Limited: 6, Banned: 7, Suspended: 2, Undecided: 5,
+		Decisions: observe.Decisions{Allowed: 14, Limited: 6, Banned: 7, Suspended: 2, Undecided: 5},
 		PerSecond: 6.4, // the present second is not over
 		Owners: []observe.Use{
 			{Subject: "owner:bob", Allowed: 10}, {Subject: "owner:ada", Allowed: 3, Denied: 3}, {Subject: "owner:cyd", Denied: 6},
@@ -70,7 +70,7 @@ func TestCountsAreForgottenAfterAMinute(t *testing.T) {
 		count(c, 1, "network:192.0.2.1/32", network, ratelimit.Limited)
 	}
 	want := observe.ActivitySnapshot{
-		Allowed: 120, Limited: 60, PerSecond: 3,
+		Decisions: observe.Decisions{Allowed: 120, Limited: 60}, PerSecond: 3,
 		Owners: []observe.Use{{Subject: "owner:ada", Allowed: 120}}, Networks: []observe.Use{{Subject: "network:192.0.2.1/32", Denied: 60}},
 	}
 	if diff := cmp.Diff(want, c.Snapshot(20)); diff != "" {
@@ -78,8 +78,8 @@ func TestCountsAreForgottenAfterAMinute(t *testing.T) {
 	}
 	clock.Time = clock.Add(59 * time.Second)
 	want = observe.ActivitySnapshot{
-		Allowed: 2, Limited: 1,
-		Owners: []observe.Use{{Subject: "owner:ada", Allowed: 2}}, Networks: []observe.Use{{Subject: "network:192.0.2.1/32", Denied: 1}},
+		Decisions: observe.Decisions{Allowed: 2, Limited: 1},
+		Owners:    []observe.Use{{Subject: "owner:ada", Allowed: 2}}, Networks: []observe.Use{{Subject: "network:192.0.2.1/32", Denied: 1}},
 	}
 	if diff := cmp.Diff(want, c.Snapshot(20)); diff != "" {
 		t.Errorf("59 seconds later (-want +got):\n%s", diff)
