@@ -66,11 +66,7 @@ func (a *admin) listAudit(w http.ResponseWriter, r *http.Request, s *Server) err
 	if err != nil {
 		return storeError(err)
 	}
-	list := make([]AuditEntry, len(entries))
-	for i, e := range entries {
-		list[i] = AuditEntry(e)
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"entries": list})
+	return writeJSON(w, http.StatusOK, map[string]any{"entries": entries})
 }
 
 // parseAuditQuery reads the parameters since and limit, each at most once. An empty one is
@@ -99,15 +95,4 @@ func parseAuditQuery(query string) (q store.AuditQuery, ok bool) {
 		}
 	}
 	return q, q.Limit >= 1 && q.Limit <= maxAudit
-}
-
-// An AuditEntry is one entry of the audit log.
-type AuditEntry struct {
-	ID     int64     `json:"id"`
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	From   string    `json:"from,omitempty"`
-	Action string    `json:"action"`
-	Target string    `json:"target"`
-	Detail string    `json:"detail,omitempty"`
 }

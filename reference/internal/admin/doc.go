@@ -20,7 +20,7 @@
 //	POST   /keys             creates the key of a [keys.New]: [keys.Issued], with the secret
 //	DELETE /keys/{id}        revokes a key: [keys.Revoked]
 //	POST   /keys/{id}/rotate replaces a key as a [keys.Replacement] says: [keys.Rotated], with the secret
-//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [AuditEntry]
+//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [store.AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
 // While the server starts, /top, /bans, /keys, /usage, /deprecations and /audit answer 503.

@@ -18,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 var secretForm = regexp.MustCompile(`^pet_live_[0-9A-Za-z]{36}$`)
@@ -146,9 +147,9 @@ func TestChangesAreAudited(t *testing.T) {
 		t.Errorf("a ban of an owner without a key: %d %s, want 404", w.Code, w.Body)
 	}
 
-	var audit struct{ Entries []admin.AuditEntry }
+	var audit struct{ Entries []store.AuditEntry }
 	decode(serve(h, "GET", "/audit?limit=5", local, withAuth).Body, &audit)
-	want := []admin.AuditEntry{
+	want := []store.AuditEntry{
 		{Action: "ban.end", Target: "owner:eve"},
 		{Action: "ban.start", Target: "owner:eve", Detail: `length="1m0s"`},
 		{Action: "key.revoke", Target: rotated.Key.ID},
@@ -167,7 +168,7 @@ func TestChangesAreAudited(t *testing.T) {
 			e.Detail = ""
 		}
 	}
-	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(admin.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
+	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(store.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
 		t.Errorf("GET /audit (-want +got):\n%s", diff)
 	}
 	shown := log.String() + serve(h, "GET", "/audit", local, withAuth).Body.String() + serve(h, "GET", "/keys", local, withAuth).Body.String()
@@ -186,7 +187,7 @@ func TestAuditQuery(t *testing.T) {
 	h := newHandler(t, nil)
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	for query, want := range map[string]int{"": 2, "limit=1": 1, "since=2026-01-01T00:00:00Z": 2, "since=" + later: 0, "since=&limit=": 2, "limit=1000": 2} {
-		var audit struct{ Entries []admin.AuditEntry }
+		var audit struct{ Entries []store.AuditEntry }
 		w := serve(h, "GET", "/audit?"+query, local)
 		if err := json.Unmarshal(w.Body.Bytes(), &audit); err != nil || w.Code != 200 || audit.Entries == nil || len(audit.Entries) != want {
 			t.Errorf("GET /audit?%s: %d %s, want %d entries", query, w.Code, w.Body, want)
@@ -251,15 +252,15 @@ func TestBansOnOneServerAreAudited(t *testing.T) {
 			t.Errorf("answered with %d %s, want an error", w.Code, w.Body)
 		}
 	}
-	var audit struct{ Entries []admin.AuditEntry }
+	var audit struct{ Entries []store.AuditEntry }
 	if err := json.Unmarshal(serve(h, "GET", "/audit?limit=2", local).Body.Bytes(), &audit); err != nil {
 		t.Fatal(err)
 	}
-	want := []admin.AuditEntry{
+	want := []store.AuditEntry{
 		{Action: "ban.end", Target: "owner:ada", Detail: `effect="on this server only"`},
 		{Action: "ban.start", Target: "owner:ada", Detail: `length="1m0s" effect="on this server only"`},
 	}
-	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(admin.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
+	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(store.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
 		t.Errorf("GET /audit (-want +got):\n%s", diff)
 	}
 }

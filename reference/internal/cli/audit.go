@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -49,7 +48,7 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 		if err != nil {
 			return err
 		}
-		if err := show(o, c.JSON, auditEntries(entries), "There are no entries.", printAudit); err != nil {
+		if err := show(o, c.JSON, entries, "There are no entries.", printAudit); err != nil {
 			return err
 		}
 		if len(entries) == c.Limit && !c.JSON {
@@ -59,15 +58,7 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-func auditEntries(entries []store.AuditEntry) []admin.AuditEntry {
-	list := make([]admin.AuditEntry, len(entries))
-	for i, e := range entries {
-		list[i] = admin.AuditEntry(e)
-	}
-	return list
-}
-
-func printAudit(w io.Writer, entries []admin.AuditEntry) error {
+func printAudit(w io.Writer, entries []store.AuditEntry) error {
 	t := newTable(w, "TIME", "ACTOR", "FROM", "ACTION", "TARGET", "DETAIL")
 	for _, e := range entries {
 		t.row(showTime(e.At), e.Actor, orDash(e.From), e.Action, e.Target, orDash(e.Detail))
