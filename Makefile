@@ -59,7 +59,7 @@ bench: ## every benchmark once; figures come from the commands in docs/*BENCHMAR
 	.ci/bench
 
 .PHONY: generate
-generate: ## renew docs/FAULTS.md (1 minute) and docs/BENCHMARKS.md (25 minutes)
+generate: ## renew docs/FAULTS.md (2 minutes) and docs/BENCHMARKS.md (25 minutes)
 	go generate ./ratelimit/redislimit/internal/faults
 	go generate ./benchmarks
 

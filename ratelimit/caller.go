@@ -1,10 +1,9 @@
 package ratelimit
 
 // A Caller is the client that a request is counted for.
-//
-// It has as few fields as it can: one word more, and Go no longer returns it with an
-// error in registers.
 type Caller struct {
+	// With one word more, Go no longer returns a Caller with an error in registers.
+
 	// Subject is the name that usage is counted for; it must not be empty. Each kind
 	// of caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and
 	// "network:" (clientip.NetworkSubject), so that a name which a caller chose is

@@ -118,8 +118,8 @@ func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) 
 }
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
-// with a status that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED,
-// INTERNAL, UNAVAILABLE or DATA_LOSS.
+// with a status that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED (of a call
+// without a deadline of its own), UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func NotServerError(_ *http.Request, err error) bool {
 	return !rpclimit.Code(statusOf(err).Code()).ServerFault()
 }

@@ -10,8 +10,8 @@
 // A request is charged to all quotas or, if it is denied, to none. Bans are part of plans.
 // The arguments are part of the program, so these functions panic if they are wrong.
 //
-// Each call makes an engine of its own (package memory: a million subjects at most, about
-// 44 bytes each). To count several routes together, use the result of one call for all of
+// Each call makes an engine of its own (package memory: a million subjects at most, that is
+// users or networks, of about 44 bytes each). To count several routes together, use the result of one call for all of
 // them; a request that passes it twice is charged twice. Each process counts for itself.
 //
 // # How to grow

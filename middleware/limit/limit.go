@@ -70,7 +70,9 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 // Identify returns the function with which ByPlan calls [New], for services that need more
 // than ByPlan: an engine or options of their own, or a function around it that adds to the
 // Caller. The subject of a user is "user:" and the name, that of a client without a user is
-// clientip.NetworkSubject. It panics if planOf is nil.
+// clientip.NetworkSubject. For API keys write a function of your own instead, which returns the
+// Subject of the principal and [ratelimit.KindAPIKey], as examples/keys does. Identify
+// panics if planOf is nil.
 func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(*http.Request) (ratelimit.Caller, error) {
 	if planOf == nil {
 		panic("limit.Identify: the function that returns the user and the plan must not be nil")

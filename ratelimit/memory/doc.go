@@ -26,8 +26,8 @@
 //
 //   - that is banned,
 //   - that has strikes, until the windows end that were open at the last strike,
-//   - that has used half of the smallest limit, or burst, of a window, rounded down by
-//     less than an eighth, even after a change of plan or a restart.
+//   - that has used half of the smallest limit, or burst, that one of its windows had, also
+//     after a change of plan or a restart. That limit is rounded down by less than an eighth.
 //
 // If these places have none to replace, a new subject gets an error that wraps
 // [ratelimit.ErrUnavailable], and a strike without room is lost. [Stats] counts both.

@@ -18,13 +18,13 @@
 // sent together in the next batch. In a batch, up to 64 subjects that take the same
 // cost under the same *Plan share one call of the script (in a cluster: those with one
 // hash tag), and all requests of one subject, or with the same charges, are decided
-// together, in the order of their arrival. Groups of charges share calls too, whatever
-// their plans, up to 64 charges a call; a group of two takes less time than two calls of
-// Take. In a cluster each master has its own batches: one that does not answer does not
+// together, in the order of their arrival. The charges of one TakeAll, a group, share a
+// call with other groups, whatever their plans, up to 64 charges a call; a group of two
+// takes less time than two calls of Take. In a cluster each master has its own batches: one that does not answer does not
 // delay the subjects of the others.
 //
 // A denial costs the server less than twice as much as an admission, and a smooth quota
-// less than twice as much as one with windows, also in a group of charges.
+// less than twice as much as one with windows, also in a group.
 //
 // A call with context.Background is sent on its caller's goroutine. One with a context
 // that can end needs another, at a cost of one to some ten microseconds.

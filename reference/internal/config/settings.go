@@ -77,7 +77,7 @@ var settings = []setting{
 		rule: rule{read: (*decoder).plans, show: planValues}},
 	{name: "anonymous", about: "Quotas of callers without a valid key, for each network.",
 		rule: quotas(func(c *Config) **ratelimit.Plan { return &c.Anonymous }, (*decoder).anonymous)},
-	{name: "uncharged", about: "Separate quotas of requests that are not charged, for each network (`/docs`, `/openapi.json` and CORS preflights) and each owner (`GET /v1/usage`). Reaching them never leads to a ban.",
+	{name: "uncharged", about: "Separate quotas of requests that are not charged, for each network (`/docs`, `/openapi.json`, CORS preflights, and requests with a key that cannot be checked) and each owner (`GET /v1/usage`). Reaching them never leads to a ban.",
 		rule: quotas(func(c *Config) **ratelimit.Plan { return &c.Uncharged }, (*decoder).uncharged)},
 	{name: "penalty.strikes", about: "More strikes than this start a ban. 0 turns bans off.",
 		rule: decimal(func(c *Config) *int { return &c.Penalty.Strikes })},

@@ -59,7 +59,7 @@ var (
 		},
 	}
 	deniedAtLimit = promise{
-		"no request is denied below the limit",
+		"no request is denied before Redis has counted the whole limit",
 		func(c count) bool { return c.denied == 0 || c.counted >= c.limit-c.lost },
 	}
 )
