@@ -8,7 +8,8 @@
 //		grpc.ChainUnaryInterceptor(identifyUnary, limitUnary, requireUnary),
 //		grpc.ChainStreamInterceptor(identifyStream, limitStream, requireStream))
 //
-// A refused call ends with a status:
+// The function identify is one for limit.New, such as limit.Clients{}.Identify(planOf). A
+// refused call ends with a status:
 //
 //	limited or banned          RESOURCE_EXHAUSTED  RetryInfo, ErrorInfo; if limited, QuotaFailure
 //	suspended plan             PERMISSION_DENIED   ErrorInfo
