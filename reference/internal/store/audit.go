@@ -42,10 +42,10 @@ const (
 // An AuditEntry says who changed what, and when. None of its fields ever holds a
 // secret.
 type AuditEntry struct {
-	ID     int64     `json:"id"`    // from 1, in the order in which the entries were stored
-	At     time.Time `json:"at"`    // not zero; as CheckTime has it
-	Actor  string    `json:"actor"` // as in Actor.Name
-	From   string    `json:"from,omitempty"` // as in Actor.From
+	ID     int64     `json:"id"`               // from 1, in the order in which the entries were stored
+	At     time.Time `json:"at"`               // not zero; as CheckTime has it
+	Actor  string    `json:"actor"`            // as in Actor.Name
+	From   string    `json:"from,omitempty"`   // as in Actor.From
 	Action string    `json:"action"`           // such as KeyCreate; text as in NewPet.Name
 	Target string    `json:"target"`           // what was changed; 1 to MaxDetail bytes, no control characters
 	Detail string    `json:"detail,omitempty"` // name="value" pairs for people, 0 to MaxDetail bytes, no control characters
