@@ -71,7 +71,7 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
   at = at + size
 end
 
-local others, last_other, group = nil, 0, 4 -- groups that are left to operations.lua
+local others, group = nil, 4 -- groups that are left to operations.lua
 if apart then
   for _ = 1, grouped and 0 or subjects do out[#out + 1] = 'c' end
   while grouped and at <= #arg do
@@ -361,8 +361,7 @@ while takes and at <= last do
   out[group] = answer or ''
   if not answer then
     others = others or {}
-    others[last_other + 1], others[last_other + 2] = group, at
-    last_other = last_other + 2
+    others[#others + 1], others[#others + 2] = group, at
   end
   at = at + (grouped and 2 * members + 3 or 1)
 end

@@ -8,10 +8,14 @@ local function ours(k)
   return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= MAX_WINDOWS * WINDOW
 end
 
--- look reads subject k under the plan, and returns how many of some takes would be granted.
+-- look reads subject k, opens the windows of the plan that are missing, and returns how
+-- many of some takes would be granted.
 local function look(k, requests)
   read_open(k)
-  open_plan()
+  for q = 1, quotas do
+    local w = find(lengths[q]) or make(lengths[q], spans[q] and 0 or open_end(q))
+    if spans[q] then set_full(w, spans[q], full(w)) end
+  end
   if subject.expires <= now then clear() end
   cut()
   local fits = banned() and 0 or requests
@@ -192,7 +196,7 @@ end
 
 function operations.s(_, v) return v end
 
-for i = 1, last_other, 2 do out[others[i]] = decide(others[i + 1]) end
+for i = 1, others and #others or 0, 2 do out[others[i]] = decide(others[i + 1]) end
 for k = 1, takes and 0 or subjects do
   out[#out + 1] = ours(k) and answer('a', operations[op](k, values[k] or '')) or 'e'
 end

@@ -69,14 +69,9 @@ local function use_plan(at)
   read_spans(p)
 end
 
--- fixed_end returns the end of the window of a fixed length that the second t is in.
-local function fixed_end(t, length)
-  return t - t % length + length
-end
-
 -- open_end returns the end of the window of quota q that is open now.
 local function open_end(q)
-  if not boundaries[q] then return fixed_end(now, lengths[q]) end
+  if not boundaries[q] then return now - now % lengths[q] + lengths[q] end
   local i = 2
   while boundaries[q][i] <= now do i = i + 1 end
   return boundaries[q][i]
@@ -175,7 +170,7 @@ end
 local function ahead(length)
   if length >= SMOOTH then return now + length - SMOOTH + 2 end
   if is_calendar(length) then return now + 2 * length end
-  return fixed_end(now, length) + length
+  return now - now % length + 2 * length
 end
 
 -- record_at returns where the record in v is, or would be.
@@ -215,14 +210,6 @@ local function read_open(k)
     local s, f = full(w)
     if w.length < SMOOTH then w.ending = min(w.ending, ahead(w.length)) end
     if w.length < SMOOTH and w.ending <= now or w.length >= SMOOTH and not later(s, f, now, fraction) then remove(windows, i) end
-  end
-end
-
--- open_plan opens the windows of the plan that are missing.
-local function open_plan()
-  for q = 1, quotas do
-    local w = find(lengths[q]) or make(lengths[q], spans[q] and 0 or open_end(q))
-    if spans[q] then set_full(w, spans[q], full(w)) end
   end
 end
 
