@@ -2,7 +2,6 @@ package failover_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,56 +88,4 @@ func TestNothingLostNothingTwice(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Goroutines take, refund and reset while the primary comes and goes, charges late and
-// loses answers: no call ends in an unknown error, and nothing is left behind.
-func TestCommandsUnderLoad(t *testing.T) {
-	oneProcessor(t)
-	run(t, withLocal, failover.Options{OnChange: func(error) { time.Sleep(20 * time.Millisecond) }}, func(r *rig) {
-		var calls atomic.Int64
-		r.shared.set(func(ctx context.Context) error {
-			switch i := calls.Add(1); {
-			case time.Now().Unix()%4 == 0, i%7 == 0:
-				return errDown
-			case i%11 == 0:
-				return slow(60 * time.Millisecond)(ctx)
-			}
-			return nil
-		})
-		var wg sync.WaitGroup
-		for g := range 32 {
-			wg.Go(func() {
-				subject := string(rune('a' + g%3))
-				for i := range 200 {
-					var err error
-					switch {
-					case g < 26:
-						d := r.take(subject, daily)
-						if i%2 == 0 {
-							err = r.Adjust(ctx, subject, &d, 0, "")
-						}
-					case g < 28:
-						err = r.Reset(ctx, subject)
-					case g < 30:
-						err = r.Ban(ctx, subject, time.Second)
-					default:
-						_, err = r.Unban(ctx, subject)
-					}
-					if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
-						t.Errorf("got error %v, want one that wraps ErrUnavailable", err)
-					}
-					time.Sleep(50 * time.Millisecond)
-				}
-			})
-		}
-		wg.Wait()
-		r.regain()
-		for s := range 3 {
-			if err := r.Reset(ctx, string(rune('a'+s))); err != nil {
-				t.Error(err)
-			}
-			r.wantUsed("after a reset", r.shared.engine, string(rune('a'+s)), daily, "0/24h0m0s")
-		}
-	})
 }

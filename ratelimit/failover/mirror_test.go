@@ -132,13 +132,6 @@ func TestMirror(t *testing.T) {
 			r.regain()
 			r.wantUsed("and there", r.shared.engine, "a", daily, "651/24h0m0s")
 		}},
-		{"usage that was merged counts once", func(r *rig) {
-			r.takeN("a", daily, 600)
-			r.lose()
-			r.take("a", daily)
-			r.regain()
-			r.wantUsed("600 there and one here", r.shared.engine, "a", daily, "601/24h0m0s")
-		}},
 	} {
 		t.Run(test.name, func(t *testing.T) { run(t, withLocal, failover.Options{}, test.run) })
 	}

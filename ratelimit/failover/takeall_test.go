@@ -163,18 +163,3 @@ func TestTakeAllGivesBackAtTheEndOfTheBudget(t *testing.T) {
 		}
 	})
 }
-
-func TestTakeAllOfInvalidCharges(t *testing.T) {
-	primary := newShared(t)
-	l, err := failover.New(primary, failover.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	twice := []ratelimit.Charge{{Subject: "a", Plan: ofUser, Cost: 1}, {Subject: "a", Plan: ofEverbody, Cost: 1}}
-	if err := l.TakeAll(ctx, twice, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrInvalid) {
-		t.Errorf("a subject twice: got error %v, want one that wraps ErrInvalid", err)
-	}
-	if n := primary.calls.Load(); n != 0 {
-		t.Errorf("the primary was asked %d times about invalid charges, want never", n)
-	}
-}
