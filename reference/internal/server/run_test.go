@@ -380,23 +380,15 @@ func TestARefusedServerUpgradesNothing(t *testing.T) {
 		}
 		return v
 	}
-	latest := version()
-	// As if an older server had made the file.
-	for _, statement := range []string{
-		"ALTER TABLE keys DROP COLUMN limits",
-		"DROP INDEX pets_by_status",
-		"CREATE INDEX pets_by_status ON pets (status)",
-		"DELETE FROM goose_db_version WHERE version_id >= 7",
-	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+	// As if the migrations were still to come.
+	if _, err := db.Exec("DELETE FROM goose_db_version WHERE version_id > 0"); err != nil {
+		t.Fatal(err)
 	}
 	_, err = open(t.Context(), c, o, new(startup))
 	if want := "usage_file: another petstore uses " + c.UsageFile; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("open beside a running server = %v, want %s", err, want)
 	}
-	if got := version(); got != 6 {
-		t.Errorf("the schema is %d after the refusal, want 6; %d is the newest", got, latest)
+	if got := version(); got != 0 {
+		t.Errorf("the schema is %d after the refusal, want 0 as before", got)
 	}
 }
