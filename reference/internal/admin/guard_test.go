@@ -93,6 +93,7 @@ const (
 // whatever it is for and whatever goes with it.
 func TestCrossSiteRequestsAreRefused(t *testing.T) {
 	open, guarded := newHandler(t, nil), newHandler(t, withToken)
+	const text = `{"code":"cross_site_request","message":"The admin listener does not answer requests that a browser sends for a page of another origin.",`
 	targets := []string{
 		"GET /healthz", "GET /readyz", "GET /metrics", "GET /bans", "DELETE /bans?owner=ada", "GET /debug/pprof/", "GET /debug/pprof/profile?seconds=1",
 		"GET /debug/pprof/goroutine", "POST /debug/pprof/symbol", "GET /debug/pprof/cmdline", "GET /nothing", "OPTIONS /bans",
@@ -106,8 +107,8 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 			{"Origin: https://evil.example"}, {"Origin: null"}, {"Origin: http://localhost:9091"}, {"Origin: http://localhost"}, {"Origin: %"},
 		} {
 			for _, w := range []*httptest.ResponseRecorder{serve(open, method, path, local, fields...), serve(guarded, method, path, local, append(fields, withAuth)...)} {
-				if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":"cross_site_request"`) {
-					t.Errorf("%s with %q: %d %s, want 403 cross_site_request", target, fields, w.Code, w.Body)
+				if w.Code != 403 || !strings.Contains(w.Body.String(), text) {
+					t.Errorf("%s with %q: %d %s, want 403 and %s", target, fields, w.Code, w.Body, text)
 				}
 			}
 		}
@@ -183,11 +184,12 @@ func TestWrongTokensAreLimited(t *testing.T) {
 		t.Helper()
 		for i := range times {
 			w := serve(h, "GET", path, remote, fields...)
-			retry := ""
+			retry, text := "", ""
 			if status == 429 {
 				retry = "55"
+				text = `"Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says."`
 			}
-			if w.Code != status || w.Header().Get("Retry-After") != retry || strings.Contains(w.Body.String(), token) {
+			if w.Code != status || !strings.Contains(w.Body.String(), text) || w.Header().Get("Retry-After") != retry || strings.Contains(w.Body.String(), token) {
 				t.Errorf("%s from %s with %q, request %d: %d, Retry-After %q, %s; want %d", path, remote, fields, i+1, w.Code, w.Header().Get("Retry-After"), w.Body, status)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // discard is a ResponseWriter that keeps nothing but its header.
@@ -66,25 +65,6 @@ func BenchmarkRequest(b *testing.B) {
 				if bench.body != "" {
 					r.Body = io.NopCloser(strings.NewReader(bench.body))
 				}
-				s.handler.ServeHTTP(w, r)
-			}
-		})
-	}
-}
-
-// BenchmarkRequestAfterWrite is the list of BenchmarkRequest when no page is kept, as
-// after each write, or with a store that has no version.
-func BenchmarkRequestAfterWrite(b *testing.B) {
-	s := start(b, func(c *api.Config) { c.Pets = struct{ store.Pets }{c.Pets} })
-	s.pets(b, 100)
-	for _, target := range []string{"/v1/pets", "/v1/pets?limit=100", "/v1/pets/1"} {
-		b.Run(target, func(b *testing.B) {
-			r := httptest.NewRequest("GET", target, nil)
-			r.Header.Set("Authorization", "Bearer "+s.Key)
-			w := discard{make(http.Header)}
-			b.ReportAllocs()
-			for b.Loop() {
-				clear(w.h)
 				s.handler.ServeHTTP(w, r)
 			}
 		})

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -15,19 +13,8 @@ import (
 // InMemory returns an Observer with an SDK whose measurements and spans the test reads.
 func InMemory(t testing.TB, reader sdkmetric.Reader, spans sdktrace.SpanExporter) *Observer {
 	t.Helper()
-	return inMemory(t, reader, sdktrace.AlwaysSample(), sdktrace.WithSyncer(spans))
-}
-
-// Sampled returns an Observer that traces a part of all requests and exports nothing.
-func Sampled(t testing.TB, part float64) *Observer {
-	t.Helper()
-	return inMemory(t, sdkmetric.NewManualReader(), sdktrace.TraceIDRatioBased(part), sdktrace.WithBatcher(tracetest.NewNoopExporter()))
-}
-
-func inMemory(t testing.TB, reader sdkmetric.Reader, sampler sdktrace.Sampler, export sdktrace.TracerProviderOption) *Observer {
-	t.Helper()
 	o := newObserver(slog.New(slog.DiscardHandler))
-	o.trace(sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler)), sdktrace.NewTracerProvider(export))
+	o.trace(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample())), sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	o.meters = meters
 	o.shutdown = append(o.shutdown, meters.Shutdown)

@@ -182,10 +182,6 @@ func selfSigned(t *testing.T) string {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-func TestAServerWithoutASourceReloadsNothing(t *testing.T) {
-	new(reloader).start(t.Context())()
-}
-
 func TestReloadOfTheLog(t *testing.T) {
 	dir := t.TempDir()
 	file, logFile := filepath.Join(dir, "petstore.yaml"), filepath.Join(dir, "log")
