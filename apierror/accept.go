@@ -84,8 +84,9 @@ func cutMember(s string) (member, rest string) {
 func parseRange(member string) (mediaRange string, quality float64, ok bool) {
 	mediaRange, parameters, err := mime.ParseMediaType(member)
 	if err != nil && strings.Contains(member, ";") { // package mime refuses empty parameters
-		parts := slices.DeleteFunc(strings.Split(member, ";"), func(p string) bool { return strings.TrimSpace(p) == "" })
-		mediaRange, parameters, err = mime.ParseMediaType(strings.Join(parts, ";"))
+		first, rest, _ := strings.Cut(member, ";")
+		parts := slices.DeleteFunc(strings.Split(rest, ";"), func(p string) bool { return strings.TrimSpace(p) == "" })
+		mediaRange, parameters, err = mime.ParseMediaType(first + ";" + strings.Join(parts, ";"))
 	}
 	if err != nil {
 		return "", 0, false

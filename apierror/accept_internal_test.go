@@ -38,6 +38,7 @@ func TestPrefersProblem(t *testing.T) {
 		{"white space around", []string{"\tapplication/json ; q=0.5 ,  application/problem+json\t; q=0.6 "}, true},
 		{"weight before a parameter", []string{"application/problem+json;q=0;charset=utf-8, */*;q=0.1"}, false},
 		{"empty parameters (RFC 9110 section 5.6.6)", []string{"application/problem+json;; q=0.6; ;, application/json;q=0.5"}, true},
+		{"a parameter before the type", []string{" ; ;application/problem+json"}, false},
 		{"quoted weight", []string{`application/json;q="0.5", application/problem+json`}, true},
 
 		{"charset is no other type", []string{`application/problem+json; charset="UTF-8"`}, true},

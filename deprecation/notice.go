@@ -108,7 +108,7 @@ func parseSunset(value string) (time.Time, error) {
 	date := strings.Trim(value, " \t")
 	t, err := http.ParseTime(date)
 	obsolete := strings.Contains(date, "-")
-	if later := t.AddDate(100, 0, 0); obsolete && later.Before(time.Now().AddDate(50, 0, 0)) {
+	if later := t.UTC().AddDate(100, 0, 0); obsolete && later.Before(time.Now().AddDate(50, 0, 0)) {
 		t = later
 	}
 	if err != nil || obsolete && !strings.HasSuffix(date, " GMT") {

@@ -69,6 +69,9 @@ func TestFromHeader(t *testing.T) {
 }
 
 func TestDates(t *testing.T) {
+	// A year of two digits is less than 50 years ahead.
+	ahead := time.Now().UTC().Truncate(24*time.Hour).AddDate(50, 0, 0)
+	near, far := ahead.AddDate(0, 0, -5), ahead.AddDate(0, 0, 5)
 	for _, tt := range []struct {
 		deprecation, sunset string
 		want                deprecation.Notice
@@ -77,6 +80,10 @@ func TestDates(t *testing.T) {
 		{`@1764892800;a;b="x"`, "Thursday, 05-Dec-30 00:00:00 GMT", deprecation.Notice{Since: since, Sunset: sunset}},
 		{"@-999999999999999", "Thu Dec  5 00:00:00 2030", deprecation.Notice{Since: time.Unix(-999999999999999, 0).UTC(), Sunset: sunset}},
 		{"@0", "Friday, 05-Dec-70 00:00:00 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: time.Date(2070, time.December, 5, 0, 0, 0, 0, time.UTC)}},
+		{"@0", "Sunday, 06-Nov-94 08:49:37 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: time.Date(1994, time.November, 6, 8, 49, 37, 0, time.UTC)}},
+		{"@0", "Thu, 01 Jan 1970 00:00:01 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: time.Unix(1, 0).UTC()}},
+		{"@0", near.Format("Monday, 02-Jan-06 15:04:05 GMT"), deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: near}},
+		{"@0", far.Format("Monday, 02-Jan-06 15:04:05 GMT"), deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: far.AddDate(-100, 0, 0)}},
 		{"@0", "Sat, 05 Dec 2030 00:00:00 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: sunset}}, // was a Thursday
 	} {
 		got, _, err := deprecation.FromHeader(http.Header{"Deprecation": {tt.deprecation}, "Sunset": {tt.sunset}})

@@ -104,7 +104,11 @@ func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {
 			return apikey.Principal{}, errors.New("the store does not answer")
 		}
 		return apikey.Principal{}, bearer.ErrInvalid
-	}, bearer.Options{Errors: errs})
+	}, bearer.Options{Errors: errs, Observe: func(r *http.Request, _ bearer.Outcome, _ error) {
+		if r.RemoteAddr == "" {
+			t.Error("a call is observed without the address of its client")
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

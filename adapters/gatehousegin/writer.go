@@ -2,6 +2,7 @@ package gatehousegin
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -73,8 +74,11 @@ func (w *writer) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack is possible until a part of the body was written: that of Gin sees to it.
+// Hijack is possible until a part of the body was written, even if a middleware still has it.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.size > 0 {
+		return nil, nil, errors.New("gatehousegin: the connection cannot be hijacked: a part of the body is written")
+	}
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.size = max(w.size, 0)

@@ -1,6 +1,7 @@
 package gatehousegin_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -58,6 +59,18 @@ func TestStateOfTheWriter(t *testing.T) {
 }
 
 // A connection can be hijacked until a part of the body is written.
+type buffer struct {
+	http.ResponseWriter
+	written []byte
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.written = append(b.written, p...)
+	return len(p), nil
+}
+
+func (b *buffer) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
 func TestHijack(t *testing.T) {
 	router := gin.New()
 	router.Use(gatehousegin.Wrap(middleware.RequestID))
@@ -69,9 +82,18 @@ func TestHijack(t *testing.T) {
 		}
 		_ = conn.Close()
 	})
-	router.GET("/late", func(c *gin.Context) {
+	// A middleware that compresses or caches has what was written.
+	buffering := gatehousegin.Wrap(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b := &buffer{ResponseWriter: w}
+			next.ServeHTTP(b, r)
+			_, _ = w.Write(b.written)
+		})
+	})
+	router.GET("/late", buffering, func(c *gin.Context) {
 		c.String(200, "body")
-		if _, _, err := c.Writer.Hijack(); err == nil {
+		if conn, _, err := c.Writer.Hijack(); err == nil {
+			_ = conn.Close()
 			t.Error("a connection is hijacked in the middle of a body")
 		}
 	})

@@ -35,7 +35,11 @@ func authenticated(t *testing.T) []grpc.ServerOption {
 		}
 		return apikey.Principal{}, bearer.ErrInvalid
 	}
-	auth, err := bearer.New("test", verify, bearer.Options{Errors: errs})
+	auth, err := bearer.New("test", verify, bearer.Options{Errors: errs, Observe: func(r *http.Request, _ bearer.Outcome, _ error) {
+		if r.RemoteAddr == "" {
+			t.Error("a call is observed without the address of its client")
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

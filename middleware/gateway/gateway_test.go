@@ -69,6 +69,16 @@ func TestForwardedFor(t *testing.T) {
 	}
 }
 
+// Without middleware.RequestID, the ID that the client sends reaches the backend.
+func TestRequestIDOfTheClient(t *testing.T) {
+	srv, client := listen(t, newGateway(t, to(t, func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.Header["X-Request-Id"]; len(got) != 1 || got[0] != "a" {
+			t.Errorf("X-Request-Id: %q, want a", got)
+		}
+	}), nil), false)
+	send(t, client, "GET", srv.URL, nil, "X-Request-Id", "a")
+}
+
 // A client that could speak HTTP with the backend through the gateway would pass all
 // middlewares by. HTTP/1.0 has no upgrades (RFC 9110 section 7.8).
 func TestUpgradeToHTTP(t *testing.T) {

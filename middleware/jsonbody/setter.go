@@ -299,6 +299,8 @@ func fieldsOfField(sf reflect.StructField) ([]field, error) {
 		return fieldsOf(sf.Type)
 	case sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Pointer:
 		return nil, fmt.Errorf("an embedded pointer is not supported")
+	case sf.Anonymous && !sf.IsExported() && sf.Type.Kind() == reflect.Struct:
+		return nil, fmt.Errorf("an embedded struct that is not exported must have no name in its tag")
 	case !sf.IsExported():
 		return nil, nil
 	case slices.Contains(strings.Split(options, ","), "string"):

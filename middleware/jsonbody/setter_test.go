@@ -324,6 +324,9 @@ func TestEmbeddedStructs(t *testing.T) {
 		{"two fields three levels down", reads(describe("X", "Y"), `{"X":1,"Y":2}`, Second{First{Point{1, 2}}})},
 		{"pointer", newRefuses[pointer](both, "field Base: an embedded pointer is not supported")},
 		{"with a name", reads(`{"properties":{"base":`+id+`}}`, `{"base":{"ID":1}}`, named{Base{1}})},
+		{"not exported, with a name", newRefuses[struct {
+			lower `json:"lower"`
+		}](`{"properties":{"lower":`+id+`}}`, "field lower: an embedded struct that is not exported must have no name in its tag")},
 		{"not exported", reads(id, `{"ID":1}`, hidden{lower{1}})},
 		{"less nested field first", reads(id, `{"ID":"x"}`, shadow{"x", Base{}})},
 		{"less nested field last", reads(id, `{"ID":"x"}`, shadowed{Base{}, "x"})},
