@@ -85,7 +85,7 @@ func (l *limitListener) admit(c net.Conn) (*limitedConn, bool) {
 		l.networks[network]++
 	}
 	l.open++
-	return &limitedConn{Conn: c, listener: l, network: network}, true
+	return newLimitedConn(c, l, network), true
 }
 
 // makeRoom closes idle connections until at most max are open. It waits while no
