@@ -158,8 +158,8 @@ func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) 
 }
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
-// with a code that is the fault of the server: unknown, deadline_exceeded, unimplemented,
-// internal, unavailable or data_loss.
+// with a code that is the fault of the server: unknown, deadline_exceeded (of a call
+// without a deadline of its own), unimplemented, internal, unavailable or data_loss.
 func NotServerError(_ *http.Request, err error) bool { return !codeOf(err).ServerFault() }
 
 // codeOf returns the code that Connect sends for an error of a handler: that of an error of

@@ -74,7 +74,8 @@ func (w *writer) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack is possible until a part of the body was written, even if a middleware still has it.
+// Hijack is possible until a part of the body was written, also to a middleware that
+// holds it back.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.size > 0 {
 		return nil, nil, errors.New("gatehousegin: the connection cannot be hijacked: a part of the body is written")

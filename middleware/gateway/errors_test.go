@@ -325,7 +325,7 @@ func TestClientDisconnects(t *testing.T) {
 }
 
 // Behind a transport that keeps within the limits of the backend, clients are told when
-// to come back, the backend is left alone until then, and nobody is charged.
+// to come back, the backend is left alone until then, and no request is charged.
 func TestLimitsOfTheBackend(t *testing.T) {
 	var sent atomic.Int32
 	proxy := to(t, func(w http.ResponseWriter, _ *http.Request) {
