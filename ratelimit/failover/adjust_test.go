@@ -55,12 +55,7 @@ func remembering(t *testing.T, opts failover.Options, loses func(n int) bool, te
 	run(t, withLocal, opts, func(r *rig) {
 		o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: loses}
 		opts.Local = r.local
-		l, err := failover.New(o, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		r.Limiter = l
+		r.use(o, opts)
 		test(r, o)
 	})
 }
@@ -235,14 +230,10 @@ func TestAdjustAlone(t *testing.T) {
 	})
 	run(t, alone, failover.Options{}, func(r *rig) {
 		o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: first(1)}
-		l, err := failover.New(o, failover.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		r.use(o, failover.Options{})
 		elsewhere := engine.Uncounted(daily, 0, time.Now())
 		for call, want := range []error{errLost, nil, nil} {
-			if err := l.Adjust(ctx, "a", &elsewhere, 7, "id"); !errors.Is(err, want) {
+			if err := r.Adjust(ctx, "a", &elsewhere, 7, "id"); !errors.Is(err, want) {
 				r.Errorf("call %d: got error %v, want %v", call+1, err, want)
 			}
 		}
@@ -271,12 +262,7 @@ func TestAdjustWithoutRoom(t *testing.T) {
 // A local engine that fails refuses an adjustment, and the primary does not get it.
 func TestAdjustWithoutALocalEngine(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
-		l, err := failover.New(r.shared, failover.Options{Local: &failing{Limiter: r.local, fails: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		r.Limiter = l
+		r.use(r.shared, failover.Options{Local: &failing{Limiter: r.local, fails: true}})
 		d := r.takeN("a", daily, 10)
 		r.lose()
 		if err := r.Adjust(ctx, "a", &d, 20, ""); !errors.Is(err, ratelimit.ErrUnavailable) {

@@ -123,8 +123,12 @@ func TestCloseUnderLoad(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	t.Run("nothing to do", func(t *testing.T) {
-		run(t, withLocal, failover.Options{}, func(r *rig) {
+	for _, test := range []struct {
+		name string
+		opts failover.Options
+		run  func(r *rig)
+	}{
+		{"nothing to do", failover.Options{}, func(r *rig) {
 			r.take("a", daily)
 			for range 2 {
 				if err := r.Close(); err != nil {
@@ -132,10 +136,8 @@ func TestClose(t *testing.T) {
 				}
 			}
 			r.take("a", daily)
-		})
-	})
-	t.Run("ends the probing", func(t *testing.T) {
-		run(t, withLocal, failover.Options{}, func(r *rig) {
+		}},
+		{"ends the probing", failover.Options{}, func(r *rig) {
 			r.lose()
 			calls := r.shared.calls.Load()
 			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "usage of 1 subject is not merged") {
@@ -146,10 +148,8 @@ func TestClose(t *testing.T) {
 			if n := r.shared.calls.Load() - calls; n != 0 {
 				r.Errorf("from Close on the primary was called %d times, want 0", n)
 			}
-		})
-	})
-	t.Run("lets a merging come to its end", func(t *testing.T) {
-		run(t, withLocal, failover.Options{}, func(r *rig) {
+		}},
+		{"lets a merging come to its end", failover.Options{}, func(r *rig) {
 			r.shared.set(down)
 			r.take("a", daily)
 			r.take("b", daily)
@@ -161,10 +161,8 @@ func TestClose(t *testing.T) {
 			for _, subject := range []string{"a", "b"} {
 				r.wantUsed("merged once", r.shared.engine, subject, daily, "1/24h0m0s")
 			}
-		})
-	})
-	t.Run("never waits for long", func(t *testing.T) {
-		run(t, withLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
+		}},
+		{"never waits for long", failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
 			r.shared.set(hangs(nil))
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
@@ -176,6 +174,8 @@ func TestClose(t *testing.T) {
 			if waited := time.Since(began); waited > 2*time.Second {
 				r.Errorf("Close took %v, want at most two seconds", waited)
 			}
-		})
-	})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) { run(t, withLocal, test.opts, test.run) })
+	}
 }

@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 		}
 		return l, clock
 	}
-	limiter := func(t *testing.T, primary ratelimit.Limiter, mode fallback, opts failover.Options) *failover.Limiter {
+	limiter := func(t *testing.T, primary ratelimit.Limiter, opts failover.Options) *failover.Limiter {
 		l, err := failover.New(primary, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 		enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 			primary, clock := engine(t, start)
 			// A machine that is busy is no fault.
-			l := limiter(t, primary, withLocal, failover.Options{Local: newEngine(t), Budget: time.Minute})
+			l := limiter(t, primary, failover.Options{Local: newEngine(t), Budget: time.Minute})
 			return enginetest.Engine{Limiter: l, Set: clock.Set}
 		}, enginetest.Gaps{})
 	})
@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 			local, clock := engine(t, start)
 			primary := newShared(t)
 			primary.set(down)
-			l := limiter(t, primary, withLocal, failover.Options{Local: local, ConsecutiveFailures: 1, Backoff: time.Hour})
+			l := limiter(t, primary, failover.Options{Local: local, ConsecutiveFailures: 1, Backoff: time.Hour})
 			if _, err := l.Take(t.Context(), "another", daily, 1); err != nil {
 				t.Fatal(err)
 			}

@@ -166,14 +166,20 @@ func run(t *testing.T, mode fallback, opts failover.Options, test func(*rig)) {
 		if mode == withLocal {
 			opts.Local = r.local
 		}
-		l, err := failover.New(r.shared, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Limiter = l
-		defer l.Close()
+		r.use(r.shared, opts)
 		test(r)
 	})
+}
+
+// use gives the rig another Limiter.
+func (r *rig) use(primary ratelimit.Limiter, opts failover.Options) {
+	r.Helper()
+	l, err := failover.New(primary, opts)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { l.Close() })
+	r.Limiter = l
 }
 
 // oneProcessor makes a test run on one processor. The race detector of Go 1.26 fails

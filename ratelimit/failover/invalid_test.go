@@ -11,6 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
+var largest = ratelimit.MustPlan("largest", ratelimit.Penalty{}, ratelimit.PerDay(fixedwindow.MaxUnits))
+
 // A call that is wrong in itself is an error with every fallback, with the primary and
 // without it. It is not a failure of the primary, and nothing keeps it.
 func TestInvalidCalls(t *testing.T) {
@@ -19,6 +21,9 @@ func TestInvalidCalls(t *testing.T) {
 	}
 	adjust := func(subject string, d ratelimit.Decision, units int64) func(*rig) error {
 		return func(r *rig) error { return r.Adjust(ctx, subject, &d, units, "") }
+	}
+	ban := func(length time.Duration) func(*rig) error {
+		return func(r *rig) error { return r.Ban(ctx, "a", length) }
 	}
 	zero := new(ratelimit.Plan)
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(1000))
@@ -35,10 +40,15 @@ func TestInvalidCalls(t *testing.T) {
 		{"Take of more than the limit", take("a", daily, 1001), ratelimit.ErrCostExceedsLimit},
 		{"Take of more than one limit of two", take("a", two, 6), ratelimit.ErrCostExceedsLimit},
 		{"Take of the most", take("a", daily, math.MaxInt64), ratelimit.ErrCostExceedsLimit},
+		{"Take of less than nothing, of the largest limit", take("a", largest, -1), ratelimit.ErrInvalid},
+		{"Take of more than the largest limit", take("a", largest, fixedwindow.MaxUnits+1), ratelimit.ErrInvalid},
 		{"Peek without a plan", func(r *rig) error { _, err := r.Peek(ctx, "a", nil); return err }, ratelimit.ErrInvalid},
 		{"Peek without a subject", func(r *rig) error { _, err := r.Peek(ctx, "", daily); return err }, ratelimit.ErrInvalid},
 		{"Reset without a subject", func(r *rig) error { return r.Reset(ctx, "") }, ratelimit.ErrInvalid},
 		{"Ban without a subject", func(r *rig) error { return r.Ban(ctx, "", time.Hour) }, ratelimit.ErrInvalid},
+		{"Ban of less than nothing", ban(-1), ratelimit.ErrInvalid},
+		{"Ban without a length", ban(0), ratelimit.ErrInvalid},
+		{"Ban that is too long", ban(fixedwindow.MaxLength + 1), ratelimit.ErrInvalid},
 		{"Unban without a subject", func(r *rig) error { _, err := r.Unban(ctx, ""); return err }, ratelimit.ErrInvalid},
 		{"Adjust without a decision", func(r *rig) error { return r.Adjust(ctx, "a", nil, 0, "") }, ratelimit.ErrInvalid},
 		{"Adjust to less than nothing", adjust("a", ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1}, -1), ratelimit.ErrInvalid},
@@ -60,7 +70,7 @@ func TestInvalidCalls(t *testing.T) {
 					before, called := r.Stats(), r.shared.calls.Load()
 					for _, c := range calls {
 						for range 50 {
-							if err := c.call(r); !errors.Is(err, c.want) || !errors.Is(err, ratelimit.ErrInvalid) {
+							if err := c.call(r); !errors.Is(err, c.want) || !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, failover.ErrLocalOnly) {
 								r.Errorf("%s: got error %v, want one that wraps %v", c.name, err, c.want)
 							}
 						}
@@ -71,54 +81,27 @@ func TestInvalidCalls(t *testing.T) {
 					if n := r.shared.calls.Load() - called; n != 0 {
 						r.Errorf("the primary was asked %d times, want 0", n)
 					}
+					if err := r.Ban(ctx, "a", fixedwindow.MaxLength); errors.Is(err, ratelimit.ErrInvalid) {
+						r.Errorf("the longest ban: got error %v", err)
+					}
 				})
 			})
 		}
 	}
 }
 
-// Costs at the ends of their range neither wrap nor grant anything.
+// The largest costs neither wrap nor grant anything.
 func TestLargeCosts(t *testing.T) {
-	largest := ratelimit.MustPlan("largest", ratelimit.Penalty{}, ratelimit.PerDay(fixedwindow.MaxUnits))
-	for _, mode := range []fallback{withLocal, alone} {
-		run(t, mode, failover.Options{}, func(r *rig) {
-			for range 2 {
-				for _, cost := range []int64{math.MinInt64, -1, 0, fixedwindow.MaxUnits + 1, math.MaxInt64} {
-					if _, err := r.Take(ctx, "a", largest, cost); !errors.Is(err, ratelimit.ErrInvalid) {
-						t.Errorf("%v: a cost of %d: got error %v, want one that wraps ErrInvalid", mode, cost, err)
-					}
-				}
-				r.lose()
-			}
-			if mode != withLocal {
-				return
-			}
-			r.takeN("a", largest, fixedwindow.MaxUnits-1)
-			d := r.takeN("a", largest, 1)
-			if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
-				t.Errorf("after the largest limit: got %v, want limited", d.Outcome)
-			}
-			r.adjust("a", &d, math.MaxInt64)
-			r.adjust("a", &d, 0)
-			r.regain()
-			r.wantUsed("merged", r.shared.engine, "a", largest, "0/24h0m0s")
-		})
-	}
-}
-
-// A ban without a length is invalid, whether or not an engine could tell.
-func TestLengthsOfBans(t *testing.T) {
-	for _, mode := range []fallback{withLocal, alone} {
-		run(t, mode, failover.Options{}, func(r *rig) {
-			r.lose()
-			for _, length := range []time.Duration{-1, 0, fixedwindow.MaxLength + 1} {
-				if err := r.Ban(ctx, "a", length); !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, failover.ErrLocalOnly) {
-					t.Errorf("%v: a ban of %v: got error %v, want one that wraps ErrInvalid", mode, length, err)
-				}
-			}
-			if err := r.Ban(ctx, "a", fixedwindow.MaxLength); errors.Is(err, ratelimit.ErrInvalid) {
-				t.Errorf("%v: the longest ban: got error %v", mode, err)
-			}
-		})
-	}
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		r.lose()
+		r.takeN("a", largest, fixedwindow.MaxUnits-1)
+		d := r.takeN("a", largest, 1)
+		if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
+			t.Errorf("after the largest limit: got %v, want limited", d.Outcome)
+		}
+		r.adjust("a", &d, math.MaxInt64)
+		r.adjust("a", &d, 0)
+		r.regain()
+		r.wantUsed("merged", r.shared.engine, "a", largest, "0/24h0m0s")
+	})
 }

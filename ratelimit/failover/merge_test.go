@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,33 +124,23 @@ func (c *adder) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 
 // The primary is asked to charge the windows that are open when a charge is first sent.
 func TestMergeNamesOpenWindows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(12 * time.Hour)
-		primary := &adder{shared: newShared(t)}
-		l, err := failover.New(primary, failover.Options{Local: newEngine(t), Backoff: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		take := func(subject string, cost int64) {
-			t.Helper()
-			if _, err := l.Take(ctx, subject, nested, cost); err != nil {
-				t.Fatal(err)
-			}
-		}
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		time.Sleep(29*time.Minute + 30*time.Second) // 13:00
+		primary := &adder{shared: r.shared}
+		r.use(primary, failover.Options{Local: r.local, Backoff: time.Hour})
 		primary.set(down)
-		take("a", 10)
+		r.takeN("a", nested, 10)
 		time.Sleep(10 * time.Minute)
-		take("a", 20)
+		r.takeN("a", nested, 20)
 		time.Sleep(20 * time.Second)
-		take("a", 30)
-		take("b", 1)
+		r.takeN("a", nested, 30)
+		r.take("b", nested)
 		time.Sleep(30 * time.Second)
-		take("later", 1)
+		r.take("later", nested)
 		primary.set(nil)
 		time.Sleep(time.Hour)
 		// The first charge was sent, without success, before the next ones.
-		want := []string{"a 10 13:00 00:00", "a 50 00:00", "b 1 00:00", "later 1 00:00"}
+		want := []string{"a 10 14:00 00:00", "a 50 00:00", "b 1 00:00", "later 1 00:00"}
 		primary.mu.Lock()
 		defer primary.mu.Unlock()
 		if diff := cmp.Diff(want, primary.charges, cmp.Transformer("sorted", sorted)); diff != "" {
@@ -165,12 +154,8 @@ func TestCallerLeaves(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		leaving, cancel := context.WithCancel(ctx)
 		p := &lagging{shared: r.shared, during: cancel}
-		l, err := failover.New(p, failover.Options{Local: r.local})
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer l.Close()
-		if _, err := l.Take(leaving, "a", daily, 1); err != nil {
+		r.use(p, failover.Options{Local: r.local})
+		if _, err := r.Take(leaving, "a", daily, 1); err != nil {
 			r.Errorf("a decision that the primary made: %v", err)
 		}
 		r.wantUsed("to leave does not give the charge back", r.shared.engine, "a", daily, "1/24h0m0s")

@@ -3,7 +3,6 @@ package failover_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -108,31 +107,21 @@ func TestMirrorOfAnswersOutOfOrder(t *testing.T) {
 		}, daily, 0, "600/24h0m0s", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(12*time.Hour + 30*time.Minute + 30*time.Second)
-				primary := &scripted{shared: newShared(t)}
+			run(t, withLocal, failover.Options{}, func(r *rig) {
+				primary := &scripted{shared: r.shared}
 				for _, a := range test.answers {
 					primary.answers = append(primary.answers, a.decision(time.Now()))
 				}
-				local := newEngine(t)
-				l, err := failover.New(primary, failover.Options{Local: local})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
+				r.use(primary, failover.Options{Local: r.local})
 				for _, a := range test.answers {
-					if _, err := l.Take(ctx, "a", a.plan, 1); err != nil {
-						t.Fatal(err)
-					}
+					r.take("a", a.plan)
 				}
 				time.Sleep(test.after)
-				d, err := l.Peek(ctx, "a", test.plan)
+				d, err := r.Peek(ctx, "a", test.plan)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := used(t, local, "a", test.plan); got != test.used {
-					t.Errorf("the local engine begins with %s, want %s", got, test.used)
-				}
+				r.wantUsed("the local engine begins with this", r.local, "a", test.plan, test.used)
 				if banned := d.Outcome == ratelimit.Banned; banned != test.banned {
 					t.Errorf("got %v, want a ban: %v", d.Outcome, test.banned)
 				}

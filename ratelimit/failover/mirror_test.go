@@ -150,14 +150,9 @@ func TestMirrorOutlivesARestart(t *testing.T) {
 		if err := r.local.Save(after.Load); err != nil {
 			r.Fatal(err)
 		}
-		restarted, err := failover.New(r.shared, failover.Options{Local: after})
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer restarted.Close()
-		d, err := restarted.Take(ctx, "a", daily, 1)
-		if err != nil || d.Remaining() != 299 {
-			r.Errorf("700 of 1000 were used before the restart: got %d remaining, %v, want 299", d.Remaining(), err)
+		r.use(r.shared, failover.Options{Local: after})
+		if d := r.take("a", daily); d.Remaining() != 299 {
+			r.Errorf("700 of 1000 were used before the restart: got %d remaining, want 299", d.Remaining())
 		}
 	})
 }
@@ -165,14 +160,8 @@ func TestMirrorOutlivesARestart(t *testing.T) {
 // A local engine that fails is brought up to date by the next decision.
 func TestMirrorAfterAFailure(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
-		local := &failing{Limiter: r.local}
-		l, err := failover.New(r.shared, failover.Options{Local: local})
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer l.Close()
-		r.Limiter = l
-		local.fails = true
+		local := &failing{Limiter: r.local, fails: true}
+		r.use(r.shared, failover.Options{Local: local})
 		r.takeN("a", daily, 600)
 		r.wantUsed("the local engine failed", r.local, "a", daily, "0/24h0m0s")
 		local.fails = false
@@ -202,12 +191,7 @@ func (f *failing) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 // primary has counted, not more.
 func TestMirrorOfConcurrentAnswers(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
-		l, err := failover.New(r.shared, failover.Options{Local: &failing{Limiter: r.local}})
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer l.Close()
-		r.Limiter = l
+		r.use(r.shared, failover.Options{Local: &failing{Limiter: r.local}})
 		r.takeN("a", daily, 500)
 		var wg sync.WaitGroup
 		for range 64 {

@@ -43,12 +43,7 @@ func pick(t *testing.T, opts failover.Options, test func(*rig, *picky)) {
 			return nil
 		}}
 		opts.Local = r.local
-		l, err := failover.New(p, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		r.Limiter = l
+		r.use(p, opts)
 		test(r, p)
 	})
 }

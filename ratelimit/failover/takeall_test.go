@@ -24,27 +24,17 @@ func bothCharges(user string) []ratelimit.Charge {
 
 // takeBoth takes one unit of a user and of everybody, and fails unless the outcomes
 // are as wanted.
-func takeBoth(t *testing.T, l *failover.Limiter, user string, want ...ratelimit.Outcome) (decisions [2]ratelimit.Decision) {
-	t.Helper()
-	if err := l.TakeAll(t.Context(), bothCharges(user), decisions[:]); err != nil {
-		t.Fatal(err)
+func (r *rig) takeBoth(user string, want ...ratelimit.Outcome) {
+	r.Helper()
+	var decisions [2]ratelimit.Decision
+	if err := r.TakeAll(ctx, bothCharges(user), decisions[:]); err != nil {
+		r.Fatal(err)
 	}
 	for i, d := range decisions {
 		if d.Outcome != want[i] {
-			t.Errorf("%s, charge %d: got %v, want %v", user, i+1, d.Outcome, want[i])
+			r.Errorf("%s, charge %d: got %v, want %v", user, i+1, d.Outcome, want[i])
 		}
 	}
-	return decisions
-}
-
-// left returns what an engine says is left of a day.
-func left(t *testing.T, l engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
-	t.Helper()
-	d, err := l.Peek(t.Context(), subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.Remaining()
 }
 
 const (
@@ -56,58 +46,36 @@ const (
 // During an outage the local engine decides about all charges, and what it admits is
 // charged to the primary afterwards. The primary of this test is no MultiTaker.
 func TestTakeAllThroughAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		primary, local := newShared(t), newEngine(t)
-		l, err := failover.New(primary, failover.Options{Local: local, ConsecutiveFailures: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		takeBoth(t, l, "ann", allowed, allowed)
-		takeBoth(t, l, "ann", allowed, allowed)
-		if n := left(t, local, "everybody", ofEverbody); n != 2 {
-			t.Errorf("everybody has %d left in the local engine, want the 2 left at the primary: half is used", n)
-		}
-		primary.set(down)
-		takeBoth(t, l, "bob", allowed, allowed)
-		takeBoth(t, l, "bob", allowed, allowed)
-		takeBoth(t, l, "bob", spared, limited)
-		if n := left(t, local, "bob", ofUser); n != 8 {
-			t.Errorf("bob has %d left in the local engine, want 8 after two requests", n)
-		}
-		primary.set(nil)
+	run(t, withLocal, failover.Options{ConsecutiveFailures: 1}, func(r *rig) {
+		r.takeBoth("ann", allowed, allowed)
+		r.takeBoth("ann", allowed, allowed)
+		r.wantUsed("half is used", r.local, "everybody", ofEverbody, "2/24h0m0s")
+		r.shared.set(down)
+		r.takeBoth("bob", allowed, allowed)
+		r.takeBoth("bob", allowed, allowed)
+		r.takeBoth("bob", spared, limited)
+		r.wantUsed("two requests were admitted", r.local, "bob", ofUser, "2/24h0m0s")
+		r.shared.set(nil)
 		time.Sleep(time.Minute)
-		for subject, plan := range map[string]*ratelimit.Plan{"ann": ofUser, "bob": ofUser, "everybody": ofEverbody} {
-			want := engine.Of(plan).Quota(0).Limit - map[string]int64{"ann": 2, "bob": 2, "everybody": 4}[subject]
-			if n := left(t, primary.engine, subject, plan); n != want {
-				t.Errorf("after the outage %s has %d left at the primary, want %d", subject, n, want)
-			}
-		}
-		takeBoth(t, l, "ann", spared, limited)
-		if n := left(t, primary.engine, "ann", ofUser); n != 8 {
-			t.Errorf("ann has %d left at the primary after a refusal, want her 8", n)
-		}
+		r.wantUsed("after the outage", r.shared.engine, "ann", ofUser, "2/24h0m0s")
+		r.wantUsed("after the outage", r.shared.engine, "bob", ofUser, "2/24h0m0s")
+		r.wantUsed("after the outage", r.shared.engine, "everybody", ofEverbody, "4/24h0m0s")
+		r.takeBoth("ann", spared, limited)
+		r.wantUsed("after a refusal", r.shared.engine, "ann", ofUser, "2/24h0m0s")
 	})
 }
 
 // A MultiTaker decides about all at once, and its refusals are mirrored.
 func TestTakeAllOfAMultiTaker(t *testing.T) {
-	primary, local := newEngine(t), newEngine(t)
-	l, err := failover.New(primary, failover.Options{Local: local, Budget: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	for range 4 {
-		takeBoth(t, l, "ann", allowed, allowed)
-	}
-	takeBoth(t, l, "bob", spared, limited)
-	if n := left(t, local, "everybody", ofEverbody); n != 0 {
-		t.Errorf("everybody has %d left in the local engine, want none, as at the primary", n)
-	}
-	if n := left(t, local, "bob", ofUser); n != 10 {
-		t.Errorf("bob has %d left in the local engine, want all 10", n)
-	}
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		r.use(r.shared.engine, failover.Options{Local: r.local})
+		for range 4 {
+			r.takeBoth("ann", allowed, allowed)
+		}
+		r.takeBoth("bob", spared, limited)
+		r.wantUsed("as at the primary", r.local, "everybody", ofEverbody, "4/24h0m0s")
+		r.wantUsed("as at the primary", r.local, "bob", ofUser, "0/24h0m0s")
+	})
 }
 
 func TestTakeAllAlone(t *testing.T) {
@@ -140,25 +108,17 @@ func (h halfway) Take(ctx context.Context, subject string, plan *ratelimit.Plan,
 // A primary that stops answering between two charges keeps none of them, and the
 // request waits no longer than the budget.
 func TestTakeAllGivesBackAtTheEndOfTheBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		primary, local := halfway{newEngine(t)}, newEngine(t)
-		l, err := failover.New(primary, failover.Options{Local: local})
-		if err != nil {
-			t.Fatal(err)
-		}
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		r.use(halfway{r.shared.engine}, failover.Options{Local: r.local})
 		began := time.Now()
-		takeBoth(t, l, "ann", allowed, allowed)
+		r.takeBoth("ann", allowed, allowed)
 		if waited := time.Since(began); waited != 50*time.Millisecond {
 			t.Errorf("the request waited for %v, want the budget of 50ms", waited)
 		}
 		synctest.Wait()
-		if n := left(t, primary, "ann", ofUser); n != 10 {
-			t.Errorf("ann has %d left at the primary, want her 10 back", n)
-		}
-		if n := left(t, local, "ann", ofUser); n != 9 {
-			t.Errorf("ann has %d left in the local engine, want 9", n)
-		}
-		if err := l.Close(); err != nil {
+		r.wantUsed("given back", r.shared.engine, "ann", ofUser, "0/24h0m0s")
+		r.wantUsed("admitted here", r.local, "ann", ofUser, "1/24h0m0s")
+		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
 	})
