@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -78,41 +76,19 @@ func TestCalendarUsageIsRepeatedLate(t *testing.T) {
 	start := time.Date(2026, time.March, 5, 12, 0, 0, 0, time.UTC)
 	billing := ratelimit.MustPlan("billing", ratelimit.Penalty{}, ratelimit.PerMonth(100).From(4))
 	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMonth(100))
-	m, c := mini(t)
-	l := newLimiter(t, c)
-	clock := enginetest.NewClock(start)
-	model := enginetest.NewModel(clock.Now)
-	units := [4]int64{10}
-	at := start.Add(time.Hour)
-	last := time.Duration(0)
+	p := newPair(t, start)
+	units, at, last := [4]int64{10}, start.Add(time.Hour), time.Duration(0)
+	p.take("a", billing) // until 4 April
+	if err := addUsage(p.model, "", "a", month, units, at); err != nil {
+		t.Fatal(err)
+	}
 	for _, after := range []time.Duration{0, 26 * 24 * time.Hour, 29*24*time.Hour + 11*time.Hour, 29*24*time.Hour + 13*time.Hour, 35 * 24 * time.Hour} {
-		clock.Set(start.Add(after))
-		m.SetTime(start.Add(after))
-		m.FastForward(after - last)
+		p.set(after)
+		p.server.FastForward(after - last)
 		last = after
-		if after == 0 {
-			for _, e := range []ratelimit.Limiter{l, model} {
-				if _, err := e.Take(ctx, "a", billing, 1); err != nil { // until 4 April
-					t.Fatal(err)
-				}
-			}
-			if err := addUsage(model, "", "a", month, units, at); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := addUsage(l, "once", "a", month, units, at); err != nil {
+		if err := addUsage(p.engine, "once", "a", month, units, at); err != nil {
 			t.Fatal(err)
 		}
-		want, err := model.Peek(ctx, "a", month)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := l.Peek(ctx, "a", month)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
-			t.Errorf("%v after the usage, which was added again: the engine (+) and the model (-) differ:\n%s", after, diff)
-		}
+		p.agree("the usage, which was added again", func(l enginetest.Model) (any, error) { return l.Peek(ctx, "a", month) })
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // Usage is kept in four bytes. A request carries from each byte into the next,
@@ -38,43 +37,6 @@ func TestUsageCarries(t *testing.T) {
 						d.Outcome, d.States[0].Remaining, d.States[1].Remaining, want, most-minute-n, most-day-n)
 				}
 			}
-		}
-	}
-}
-
-// A key lasts as long as its record, also when a request was admitted after the
-// ban in windows that end sooner: the next ban is longer than the first one.
-func TestRecordOutlivesTheWindows(t *testing.T) {
-	m, c := mini(t)
-	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	m.SetTime(now)
-	l := newLimiter(t, c)
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
-		Strikes: 1, Ban: 10 * time.Second, Growth: 2, Max: time.Hour, Forgive: time.Hour,
-	}, ratelimit.PerMinute(1), ratelimit.Quota{Limit: 1000, Window: 2 * time.Minute})
-	take := func() ratelimit.Decision {
-		t.Helper()
-		d, err := l.Take(ctx, "a", plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	for range 3 {
-		take()
-	}
-	if d := take(); d.Outcome != ratelimit.Banned {
-		t.Fatalf("got %v, want banned", d.Outcome)
-	}
-	for minute := range 3 {
-		now = now.Add(time.Minute)
-		m.SetTime(now)
-		if d := take(); !d.Allowed() {
-			t.Fatalf("%d minutes later: %v, want allowed", minute+1, d.Outcome)
-		}
-		want := time.Hour - time.Duration(minute+1)*time.Minute
-		if got := m.TTL(redislimit.Key(l, "a")); got < want {
-			t.Errorf("%d minutes later the key lasts %v, want at least %v, until the ban is forgiven", minute+1, got, want)
 		}
 	}
 }

@@ -54,14 +54,14 @@ func TestEvictionIsLogged(t *testing.T) {
 	}
 }
 
-// evicting are the settings of a server that evicts keys.
-var evicting = []string{"--maxmemory-policy", "allkeys-lru", "--maxmemory", "100mb"}
-
-// The servers of a ring and the masters of a cluster are checked too.
+// The servers of a ring and the masters of a cluster are checked too. Without a logger the
+// warning goes to the default one: no test runs beside this one, whose engines would have it.
 func TestEvictionOfRingIsLogged(t *testing.T) {
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": redistest.Start(t, evicting...).Addr}})
+	s := redistest.Start(t, "--maxmemory-policy", "allkeys-lru", "--maxmemory", "100mb")
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": s.Addr}})
 	t.Cleanup(func() { ring.Close() })
 	logOf(t, "a ring", ring, true, true)
+	logOf(t, "the default logger", clientOf(t, s), true, false)
 }
 
 func testEvictionOfClusterIsLogged(t *testing.T, cluster *redistest.Cluster) {
@@ -74,12 +74,6 @@ func testEvictionOfClusterIsLogged(t *testing.T, cluster *redistest.Cluster) {
 		}
 	}
 	logOf(t, "a cluster", clientOfCluster(t, cluster), true, true)
-}
-
-// Without a logger the warning goes to the default one. No test runs beside this one, whose
-// engines would have it too.
-func TestEvictionIsLoggedByDefault(t *testing.T) {
-	logOf(t, "the default logger", clientOf(t, redistest.Start(t, evicting...)), true, false)
 }
 
 // logOf returns what an engine logs about its servers. It waits for a warning if one

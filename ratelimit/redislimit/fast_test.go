@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -28,26 +26,17 @@ func TestFastPartDecides(t *testing.T) {
 		"fixed windows":            plan(two, minute),
 		"a month":                  plan(two, month),
 		"a smooth quota":           plan(two.Smooth(2)),
+		"one without a burst":      plan(two.Smooth(1)), // each request that is admitted uses all of it
 		"one beside a window":      plan(two.Smooth(2), minute),
 		"one beside a month":       plan(two.Smooth(2), month),
 		"two beside two calendars": plan(two.Smooth(2), ratelimit.PerHour(60).Smooth(20), day, month),
 		"a day in a zone":          plan(ratelimit.PerHour(20).Smooth(20), ratelimit.PerDay(2).In(time.UTC), month),
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
-			m, c := mini(t)
-			m.SetTime(start)
-			clock := enginetest.NewClock(start)
-			l, model := newLimiter(t, c), enginetest.NewModel(clock.Now)
-			for _, e := range []counter{l, model} {
-				if _, err := e.Take(ctx, "to learn the time", others[1], 1); err != nil {
-					t.Fatal(err)
-				}
-				for _, subject := range []string{"banned", "banned, with fixed", "banned, with smooth", "banned, with full after each request"} {
-					if err := e.Ban(ctx, subject, time.Minute); err != nil {
-						t.Fatal(err)
-					}
-				}
+			both := newPair(t, time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
+			both.take("to learn the time", others[1])
+			for _, subject := range []string{"banned", "banned, with fixed", "banned, with smooth", "banned, with full after each request"} {
+				both.agree("a ban", func(l enginetest.Model) (any, error) { return nil, l.Ban(ctx, subject, time.Minute) })
 			}
 			redislimit.OnlyFastPart(t)
 			for _, step := range []struct {
@@ -62,31 +51,42 @@ func TestFastPartDecides(t *testing.T) {
 				{"a", 80 * time.Second}, // the fixed window is over; the bucket is not full
 				{"a", 300 * time.Second},
 			} {
-				now := start.Add(step.at)
-				m.SetTime(now)
-				clock.Set(now)
-				check := func(what string, want, got []ratelimit.Decision, errs ...error) {
-					t.Helper()
-					for _, err := range errs {
-						if err != nil {
-							t.Fatalf("%s after %v: %v", what, step.at, err)
-						}
-					}
-					if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
-						t.Fatalf("%s after %v: the engine (+) and the model (-) differ:\n%s", what, step.at, diff)
-					}
-				}
-				want, err := model.Take(ctx, step.subject, p, 1)
-				got, err2 := l.Take(ctx, step.subject, p, 1)
-				check(step.subject, []ratelimit.Decision{want}, []ratelimit.Decision{got}, err, err2)
+				both.set(step.at)
+				both.take(step.subject, p)
 				for _, other := range others {
-					subject := step.subject + ", with " + other.Name()
-					charges := []ratelimit.Charge{{Subject: subject, Plan: p, Cost: 1}, {Subject: other.Name(), Plan: other, Cost: 1}}
-					want, got := make([]ratelimit.Decision, 2), make([]ratelimit.Decision, 2)
-					err := model.TakeAll(ctx, charges, want)
-					err2 := l.TakeAll(ctx, charges, got)
-					check(subject, want, got, err, err2)
+					both.takeAll(ratelimit.Charge{Subject: step.subject + ", with " + other.Name(), Plan: p, Cost: 1},
+						ratelimit.Charge{Subject: other.Name(), Plan: other, Cost: 1})
 				}
+			}
+		})
+	}
+}
+
+// A subject that is not charged because another one is refused keeps in Redis what is over.
+// A decision does not show that, from the second on in which it is over.
+func TestSparedSubjectShowsNothingThatIsOver(t *testing.T) {
+	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	penalty := ratelimit.Penalty{Strikes: 9, Decay: 24 * time.Hour, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
+	refused := ratelimit.MustPlan("refused", ratelimit.Penalty{}, ratelimit.PerDay(1))
+	for name, plan := range map[string]*ratelimit.Plan{
+		"fixed windows":              ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 2, Window: 30 * time.Second}, ratelimit.PerMinute(10)),
+		"smooth quotas":              ratelimit.MustPlan("p", penalty, ratelimit.PerSecond(1).Smooth(1), ratelimit.PerMinute(2).Smooth(2)),
+		"a smooth quota and a month": ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(2).Smooth(2), ratelimit.PerMonth(10)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, start)
+			charges := []ratelimit.Charge{{Subject: "refused", Plan: refused, Cost: 1}, {Subject: "a", Plan: plan, Cost: 1}}
+			p.takeAll(charges...)
+			p.set(2 * time.Second)
+			for range 3 { // the last one is a strike at the latest
+				p.take("a", plan)
+			}
+			redislimit.OnlyFastPart(t)
+			for _, after := range []time.Duration{31, 32, 40, 59, 60, 61, 62, 90, 600} {
+				p.set(after*time.Second - 250*time.Millisecond)
+				p.takeAll(charges...)
+				p.set(after * time.Second)
+				p.takeAll(charges...)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
@@ -48,6 +49,62 @@ func mini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
 	c := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return m, c
+}
+
+// A pair is an engine and the model, with one clock.
+type pair struct {
+	testing.TB
+	start  time.Time
+	server *miniredis.Miniredis
+	clock  *enginetest.Clock
+	engine *redislimit.Limiter
+	model  enginetest.Model
+}
+
+func newPair(t testing.TB, start time.Time) *pair {
+	t.Helper()
+	m, c := mini(t)
+	clock := enginetest.NewClock(start)
+	p := &pair{t, start, m, clock, newLimiter(t, c), enginetest.NewModel(clock.Now)}
+	p.set(0)
+	return p
+}
+
+// set sets the clock to a time after the start.
+func (p *pair) set(after time.Duration) {
+	p.server.SetTime(p.start.Add(after))
+	p.clock.Set(p.start.Add(after))
+}
+
+// agree fails the test unless both do the same.
+func (p *pair) agree(what string, do func(enginetest.Model) (any, error)) {
+	p.Helper()
+	want, err := do(p.model)
+	if err != nil {
+		p.Fatal(err)
+	}
+	got, err := do(p.engine)
+	if err != nil {
+		p.Fatalf("%s: %v", what, err)
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
+		p.Fatalf("%s, %v after the start: the engine (+) and the model (-) differ:\n%s", what, p.clock.Now().Sub(p.start), diff)
+	}
+}
+
+// takeAll has both make charges.
+func (p *pair) takeAll(charges ...ratelimit.Charge) {
+	p.Helper()
+	p.agree(charges[0].Subject, func(l enginetest.Model) (any, error) {
+		decisions := make([]ratelimit.Decision, len(charges))
+		return decisions, l.TakeAll(ctx, charges, decisions)
+	})
+}
+
+// take has both make a charge of one unit.
+func (p *pair) take(subject string, plan *ratelimit.Plan) {
+	p.Helper()
+	p.agree(subject, func(l enginetest.Model) (any, error) { return l.Take(ctx, subject, plan, 1) })
 }
 
 // lasting is a plan whose window will not end during a test.

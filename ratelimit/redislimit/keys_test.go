@@ -13,29 +13,26 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-func TestOptions(t *testing.T) {
+func TestNewRefuses(t *testing.T) {
 	_, c := mini(t)
+	// A nil pointer of a client's type is refused at the start, and not at the first call.
+	const none = "redislimit: New needs a client, got nil"
 	for _, test := range []struct {
+		client  redis.UniversalClient
 		options redislimit.Options
 		want    string // error
 	}{
-		{redislimit.Options{}, ""},
-		{redislimit.Options{Prefix: "app:limits"}, ""},
-		{redislimit.Options{Prefix: "app{1}"}, `redislimit: Options.Prefix must have no braces, got "app{1}"`},
-		{redislimit.Options{Prefix: strings.Repeat("a", 65)}, "redislimit: Options.Prefix must have at most 64 bytes, got 65"},
+		{c, redislimit.Options{}, "<nil>"},
+		{c, redislimit.Options{Prefix: "app:limits"}, "<nil>"},
+		{c, redislimit.Options{Prefix: "app{1}"}, `redislimit: Options.Prefix must have no braces, got "app{1}"`},
+		{c, redislimit.Options{Prefix: strings.Repeat("a", 65)}, "redislimit: Options.Prefix must have at most 64 bytes, got 65"},
+		{nil, redislimit.Options{}, none},
+		{(*redis.Client)(nil), redislimit.Options{}, none},
+		{(*redis.ClusterClient)(nil), redislimit.Options{}, none},
+		{(*redis.Ring)(nil), redislimit.Options{}, none},
 	} {
-		_, err := redislimit.New(c, test.options)
-		if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {
-			t.Errorf("New with %+v: got error %q, want %q", test.options, got, test.want)
-		}
-	}
-}
-
-// A nil pointer of a client's type is refused at the start, and not at the first call.
-func TestNewNeedsAClient(t *testing.T) {
-	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
-		if _, err := redislimit.New(client, redislimit.Options{}); err == nil {
-			t.Errorf("New with a nil %T returned no error", client)
+		if _, err := redislimit.New(test.client, test.options); fmt.Sprint(err) != test.want {
+			t.Errorf("New with %T and %+v: got error %q, want %q", test.client, test.options, err, test.want)
 		}
 	}
 }

@@ -83,29 +83,17 @@ func TestObserve(t *testing.T) {
 	if b := o.take(); len(b) != 0 {
 		t.Errorf("an invalid call: %+v, want no call of the script", b)
 	}
-	m.Close()
-	if _, err := l.Take(ctx, "a", plan, 1); err == nil {
-		t.Error("a server that is gone decided")
-	}
-	if b := o.take(); len(b) != 1 || b[0].Requests != 1 || b[0].Err == nil {
-		t.Errorf("a server that is gone: %+v, want one call with an error", b)
-	}
-}
-
-// A request that starts a ban needs two calls of the script: the second one has the
-// index of bans as well.
-func TestObserveEachCallOfTheScript(t *testing.T) {
-	var o observer
-	_, l := observed(t, o.observe)
+	// A request that starts a ban needs two calls of the script: the second one has the
+	// index of bans as well.
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
+	strict := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	for range 2 {
-		if _, err := l.Take(ctx, "a", plan, 1); err != nil {
+		if _, err := l.Take(ctx, "banned", strict, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o.take()
-	d, err := l.Take(ctx, "a", plan, 1)
+	d, err := l.Take(ctx, "banned", strict, 1)
 	if err != nil || !d.Struck || d.Outcome != ratelimit.Banned {
 		t.Fatalf("%v with Struck %v, %v, want a ban", d.Outcome, d.Struck, err)
 	}
@@ -117,6 +105,13 @@ func TestObserveEachCallOfTheScript(t *testing.T) {
 	}
 	if b := o.take(); len(b) != 1 || b[0].Requests != 1 {
 		t.Errorf("a list of one ban: %+v, want one call with 1 request", b)
+	}
+	m.Close()
+	if _, err := l.Take(ctx, "a", plan, 1); err == nil {
+		t.Error("a server that is gone decided")
+	}
+	if b := o.take(); len(b) != 1 || b[0].Requests != 1 || b[0].Err == nil {
+		t.Errorf("a server that is gone: %+v, want one call with an error", b)
 	}
 }
 

@@ -8,44 +8,67 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-// The key of a subject with smooth quotas lasts as long as its windows, its buckets and
-// its record.
-func TestSmoothKeyOutlivesWhatItHolds(t *testing.T) {
+// A key lasts as long as the windows, the buckets and the record of its subject: as the
+// record also when a request was admitted after the ban in windows that end sooner.
+func TestKeyOutlivesWhatItHolds(t *testing.T) {
 	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	penalty := ratelimit.Penalty{Strikes: 1, Decay: time.Hour, Ban: 10 * time.Second, Growth: 1, Max: 10 * time.Second, Forgive: 5 * time.Hour}
+	patient := penalty
+	patient.Strikes = 9
+	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan { return ratelimit.MustPlan("", penalty, quotas...) }
+	minute, two := plan(ratelimit.PerMinute(1)), plan(ratelimit.PerMinute(1), ratelimit.Quota{Limit: 1000, Window: 2 * time.Minute})
+	minuteAndHour := ratelimit.MustPlan("", patient, ratelimit.PerMinute(1), ratelimit.PerHour(9))
+	withBucket := ratelimit.MustPlan("", patient, ratelimit.PerMinute(1), ratelimit.PerHour(9), ratelimit.Quota{Limit: 9, Window: 10 * time.Second}.Smooth(9))
+	smooth, buckets := plan(ratelimit.PerMinute(2).Smooth(1)), plan(ratelimit.PerMinute(60).Smooth(1), ratelimit.PerHour(2).Smooth(2))
+	const allowed, limited = ratelimit.Allowed, ratelimit.Limited
 	for name, test := range map[string]struct {
+		before  *ratelimit.Plan
+		seconds []int // after the start, of requests under before
 		plan    *ratelimit.Plan
-		seconds []int // after the start, of requests; the last one is admitted
+		at      int // the second of the last request
+		want    ratelimit.Outcome
 		until   time.Duration
 	}{
-		"a bucket":                 {ratelimit.MustPlan("", penalty, ratelimit.PerHour(2).Smooth(1)), []int{1}, time.Second + 30*time.Minute},
-		"a window and a bucket":    {ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2).Smooth(1), ratelimit.PerHour(9)), []int{1}, time.Hour},
-		"two buckets":              {ratelimit.MustPlan("", penalty, ratelimit.PerMinute(60).Smooth(1), ratelimit.PerHour(2).Smooth(2)), []int{1, 3}, time.Second + time.Hour},
-		"buckets, a shorter later": {ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2).Smooth(1), ratelimit.PerHour(3600).Smooth(9)), []int{1}, 31 * time.Second},
-		"a ban that was":           {ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2).Smooth(1)), []int{1, 2, 3, 62}, 13*time.Second + 5*time.Hour},
+		"a bucket":                                      {nil, nil, plan(ratelimit.PerHour(2).Smooth(1)), 1, allowed, time.Second + 30*time.Minute},
+		"a window and a bucket":                         {nil, nil, plan(ratelimit.PerMinute(2).Smooth(1), ratelimit.PerHour(9)), 1, allowed, time.Hour},
+		"two buckets":                                   {buckets, []int{1}, buckets, 3, allowed, time.Second + time.Hour},
+		"buckets, a shorter later":                      {nil, nil, plan(ratelimit.PerMinute(2).Smooth(1), ratelimit.PerHour(3600).Smooth(9)), 1, allowed, 31 * time.Second},
+		"a ban that was, and a bucket":                  {smooth, []int{1, 2, 3}, smooth, 62, allowed, 13*time.Second + 5*time.Hour},
+		"a ban that was":                                {minute, []int{1, 2, 3}, minute, 60, allowed, 5 * time.Hour},
+		"a ban that was, a minute later":                {two, []int{30, 30, 30, 30}, two, 90, allowed, 30*time.Second + 5*time.Hour},
+		"a ban that was, two minutes later":             {two, []int{30, 30, 30, 30, 90}, two, 150, allowed, 30*time.Second + 5*time.Hour},
+		"a ban that was, three minutes later":           {two, []int{30, 30, 30, 30, 90, 150}, two, 210, allowed, 30*time.Second + 5*time.Hour},
+		"a strike in a longer window":                   {minute, []int{1}, minuteAndHour, 2, limited, time.Hour},
+		"a strike in a longer window and a bucket":      {minute, []int{1}, withBucket, 2, limited, time.Hour},
+		"a strike in a longer window, after a ban":      {minute, []int{1, 2, 3}, minuteAndHour, 20, limited, 5 * time.Hour},
+		"a strike in the same window, after an earlier": {minute, []int{1, 2}, minuteAndHour, 3, limited, time.Hour},
 	} {
-		for group, take := range map[string]func(*redislimit.Limiter) (ratelimit.Decision, error){
-			"": func(l *redislimit.Limiter) (ratelimit.Decision, error) { return l.Take(ctx, "a", test.plan, 1) },
-			", in a group": func(l *redislimit.Limiter) (ratelimit.Decision, error) {
-				return takeGroup(l, "a", test.plan, lasting(100))
+		for group, take := range map[string]func(*redislimit.Limiter, *ratelimit.Plan) (ratelimit.Decision, error){
+			"": func(l *redislimit.Limiter, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+				return l.Take(ctx, "a", plan, 1)
+			},
+			", in a group": func(l *redislimit.Limiter, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+				return takeGroup(l, "a", plan, lasting(100))
 			},
 		} {
 			t.Run(name+group, func(t *testing.T) {
 				m, c := mini(t)
 				l := newLimiter(t, c)
-				var d ratelimit.Decision
-				for _, second := range test.seconds {
+				at := func(second int, plan *ratelimit.Plan) ratelimit.Decision {
 					m.SetTime(start.Add(time.Duration(second) * time.Second))
-					var err error
-					if d, err = take(l); err != nil {
+					d, err := take(l, plan)
+					if err != nil {
 						t.Fatal(err)
 					}
+					return d
 				}
-				if !d.Allowed() {
-					t.Fatalf("the last request is %v, want allowed", d.Outcome)
+				for _, second := range test.seconds {
+					at(second, test.before)
 				}
-				at := time.Duration(test.seconds[len(test.seconds)-1]) * time.Second
-				if ttl, want := m.TTL(redislimit.Key(l, "a")), test.until-at; ttl < want {
+				if d := at(test.at, test.plan); d.Outcome != test.want {
+					t.Fatalf("the last request is %v, want %v", d.Outcome, test.want)
+				}
+				if ttl, want := m.TTL(redislimit.Key(l, "a")), test.until-time.Duration(test.at)*time.Second; ttl < want {
 					t.Errorf("the key lasts %v, want at least %v", ttl, want)
 				}
 			})
