@@ -15,7 +15,9 @@ import (
 // Like NewRequire it panics if a is nil. Metrics: CallAuthentication of package telemetry.
 func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewIdentify")
-	return interceptor(func(r *http.Request) (context.Context, *rpclimit.Call) { return a.IdentifyCall(r), nil })
+	return interceptor(func(r *http.Request) (context.Context, *rpclimit.Call) {
+		return a.IdentifyCall(r.Context(), r.Header["Authorization"], func() *http.Request { return r }), nil
+	})
 }
 
 // NewRequire returns an interceptor that refuses a call without a principal:

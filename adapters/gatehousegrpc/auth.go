@@ -2,10 +2,12 @@ package gatehousegrpc
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -18,7 +20,9 @@ import (
 func Identify[P any](a *bearer.Authenticator[P]) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	rpclimit.MustHave(a, "gatehousegrpc: Identify")
 	return intercept(func(ctx context.Context, method string) (context.Context, *rpclimit.Call) {
-		return a.IdentifyCall(request(ctx, method)), nil
+		// All metadata is copied only for Options.Observe.
+		lines := metadata.ValueFromIncomingContext(ctx, "authorization")
+		return a.IdentifyCall(ctx, lines, func() *http.Request { return request(ctx, method) }), nil
 	})
 }
 

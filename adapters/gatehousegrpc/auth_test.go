@@ -36,8 +36,8 @@ func authenticated(t *testing.T) []grpc.ServerOption {
 		return apikey.Principal{}, bearer.ErrInvalid
 	}
 	auth, err := bearer.New("test", verify, bearer.Options{Errors: errs, Observe: func(r *http.Request, _ bearer.Outcome, _ error) {
-		if r.RemoteAddr == "" {
-			t.Error("a call is observed without the address of its client")
+		if r.RemoteAddr == "" || r.Header.Get("User-Agent") == "" {
+			t.Error("a call is observed without its metadata or the address of its client")
 		}
 	}})
 	if err != nil {

@@ -108,17 +108,18 @@ func (a *Authenticator[P]) refusals(realm, name string) {
 // what it found.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		response.ServeCopy(next, w, r, r.WithContext(a.IdentifyCall(r)))
+		ctx := a.IdentifyCall(r.Context(), r.Header["Authorization"], func() *http.Request { return r })
+		response.ServeCopy(next, w, r, r.WithContext(ctx))
 	})
 }
 
 // IdentifyCall is Identify for interceptors of packages such as gatehousegrpc and
-// gatehouseconnect, which make a request of each call. It returns the context of r with
-// what it found.
-func (a *Authenticator[P]) IdentifyCall(r *http.Request) context.Context {
-	id := &identity[P]{Context: r.Context(), by: a}
+// gatehouseconnect. It returns ctx with what it found in the lines of the Authorization
+// field. Only Options.Observe needs the call as a request, with ctx as its context.
+func (a *Authenticator[P]) IdentifyCall(ctx context.Context, lines []string, request func() *http.Request) context.Context {
+	id := &identity[P]{Context: ctx, by: a}
 	var token string
-	if token, id.outcome, id.reason = credentials(r.Header["Authorization"]); id.outcome == Authenticated {
+	if token, id.outcome, id.reason = credentials(lines); id.outcome == Authenticated {
 		principal, err := a.verify(id.Context, token)
 		switch {
 		case err == nil:
@@ -130,7 +131,7 @@ func (a *Authenticator[P]) IdentifyCall(r *http.Request) context.Context {
 		}
 	}
 	if a.opts.Observe != nil && id.outcome != Authenticated {
-		a.opts.Observe(r, id.outcome, id.reason)
+		a.opts.Observe(request(), id.outcome, id.reason)
 	}
 	return id
 }

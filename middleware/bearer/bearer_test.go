@@ -318,7 +318,7 @@ func TestCall(t *testing.T) {
 			observed = nil
 			r := httptest.NewRequest("POST", "/pets.Pets/Get", nil)
 			r.Pattern, r.Header["Authorization"] = "/pets.Pets/Get", c.lines
-			ctx := auth.IdentifyCall(r)
+			ctx := auth.IdentifyCall(r.Context(), c.lines, func() *http.Request { return r })
 			fields, err := auth.RequireCall(r.WithContext(ctx))
 			switch {
 			case c.status == 0 && err != nil:
