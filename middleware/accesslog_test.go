@@ -103,10 +103,7 @@ func TestAccessLog(t *testing.T) {
 // A middleware that copies the request keeps neither the route nor the attributes
 // from the line.
 func TestAccessLogAroundCopies(t *testing.T) {
-	auth, err := bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	auth := must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /pets", func(w http.ResponseWriter, r *http.Request) {
 		middleware.SetLogAttrs(r.Context(), slog.String("outcome", "allowed"))

@@ -197,19 +197,13 @@ func TestBodyLimitOnTheWire(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 			defer conn.Close()
 			if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+tt.request); err != nil {
 				t.Fatal(err)
 			}
 			// ReadResponse turns the field Connection into Response.Close.
-			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(http.ReadResponse(bufio.NewReader(conn), nil))
 			if resp.StatusCode != tt.status || resp.Close != tt.closed {
 				t.Errorf("answered %d, connection closed: %v; want %d, %v", resp.StatusCode, resp.Close, tt.status, tt.closed)
 			}
@@ -231,10 +225,7 @@ func TestBodyLimitOnHTTP2(t *testing.T) {
 	srv.StartTLS()
 	defer srv.Close()
 	post := func(body io.Reader) *http.Response {
-		resp, err := srv.Client().Post(srv.URL, "text/plain", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(srv.Client().Post(srv.URL, "text/plain", body))
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		return resp

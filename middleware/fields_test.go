@@ -162,10 +162,7 @@ func TestTargetLimitBehindServer(t *testing.T) {
 	srv.Start()
 	defer srv.Close()
 	for length, want := range map[int]int{8 << 10: 200, 8<<10 + 1: 414, 60 << 10: 414} {
-		resp, err := http.Get(srv.URL + "/" + strings.Repeat("a", length-1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(http.Get(srv.URL + "/" + strings.Repeat("a", length-1)))
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("target of %d bytes is answered %d, want %d", length, resp.StatusCode, want)

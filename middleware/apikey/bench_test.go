@@ -11,11 +11,11 @@ import (
 
 func BenchmarkVerify(b *testing.B) {
 	store := newStore()
-	v := newVerifier(b, store, apikey.Options{})
-	format := newFormat(b, "pet_live_")
+	v := newVerifier(store, apikey.Options{})
+	format := newFormat("pet_live_")
 	var keys []string
 	for range 10_000 {
-		keys = append(keys, store.issue(b))
+		keys = append(keys, store.issue())
 	}
 	hot, unknown := keys[0], format.Generate().Reveal()
 	one := func(key string) func(*testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkVerify(b *testing.B) {
 		})
 	})
 	b.Run("miss", func(b *testing.B) {
-		v := newVerifier(b, store, apikey.Options{TTL: 1})
+		v := newVerifier(store, apikey.Options{TTL: 1})
 		b.ReportAllocs()
 		for b.Loop() {
 			v.Verify(context.Background(), hot)
@@ -54,7 +54,7 @@ func BenchmarkVerify(b *testing.B) {
 }
 
 func BenchmarkDigestOf(b *testing.B) {
-	key := newFormat(b, "pet_live_").Generate().Reveal()
+	key := newFormat("pet_live_").Generate().Reveal()
 	b.ReportAllocs()
 	for b.Loop() {
 		apikey.DigestOf(key)
@@ -62,7 +62,7 @@ func BenchmarkDigestOf(b *testing.B) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	format := newFormat(b, "pet_live_")
+	format := newFormat("pet_live_")
 	key := format.Generate().Reveal()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -71,7 +71,7 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 func BenchmarkGenerate(b *testing.B) {
-	format := newFormat(b, "pet_live_")
+	format := newFormat("pet_live_")
 	b.ReportAllocs()
 	for b.Loop() {
 		format.Generate()
@@ -85,10 +85,10 @@ func BenchmarkMemory(b *testing.B) {
 	store := newStore()
 	var issued []string
 	for range keys {
-		issued = append(issued, store.issue(b))
+		issued = append(issued, store.issue())
 	}
 	for b.Loop() {
-		v := newVerifier(b, store, apikey.Options{})
+		v := newVerifier(store, apikey.Options{})
 		v.Shrink(2*keys, 32)
 		before := heap()
 		for _, key := range issued {
@@ -109,9 +109,9 @@ func heap() uint64 {
 func TestHitsDoNotAllocate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // so that nothing grows old
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t)
-		unknown := newFormat(t, "pet_live_").Generate().Reveal()
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
+		unknown := newFormat("pet_live_").Generate().Reveal()
 		for name, k := range map[string]string{"valid": key, "unknown": unknown, "malformed": damaged(key)} {
 			v.Verify(t.Context(), k)
 			if got := testing.AllocsPerRun(100, func() { v.Verify(context.Background(), k) }); got != 0 {

@@ -103,7 +103,7 @@ func FuzzDigest(f *testing.F) {
 }
 
 func TestSecretNeverShows(t *testing.T) {
-	secret := newFormat(t, "pet_live_").Generate()
+	secret := newFormat("pet_live_").Generate()
 	key := secret.Reveal()
 
 	type visible struct{ Secret apikey.Secret }
@@ -157,7 +157,7 @@ func TestSecretNeverShows(t *testing.T) {
 }
 
 func TestSecretParts(t *testing.T) {
-	secret := newFormat(t, "pet_live_").Generate()
+	secret := newFormat("pet_live_").Generate()
 	key := secret.Reveal()
 	if got, want := secret.LastFour(), key[len(key)-4:]; got != want {
 		t.Errorf("LastFour() = %q, want %q", got, want)

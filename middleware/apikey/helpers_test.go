@@ -9,22 +9,12 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-func newFormat(t testing.TB, prefix string) *apikey.Format {
-	t.Helper()
-	format, err := apikey.NewFormat(prefix)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return format
+func newFormat(prefix string) *apikey.Format {
+	return must(apikey.NewFormat(prefix))
 }
 
-func newVerifier(t testing.TB, store apikey.Store[apikey.Principal], opts apikey.Options) *apikey.Verifier[apikey.Principal] {
-	t.Helper()
-	v, err := apikey.NewVerifier(newFormat(t, "pet_live_"), store, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+func newVerifier(store apikey.Store[apikey.Principal], opts apikey.Options) *apikey.Verifier[apikey.Principal] {
+	return must(apikey.NewVerifier(newFormat("pet_live_"), store, opts))
 }
 
 // record is what the stores of these tests hold.
@@ -65,13 +55,12 @@ func (s *memStore) Lookup(ctx context.Context, d apikey.Digest) (record, error) 
 }
 
 // issue stores a new key of ann's, changed by edits, and returns it.
-func (s *memStore) issue(t testing.TB, edits ...func(*record)) string {
-	t.Helper()
+func (s *memStore) issue(edits ...func(*record)) string {
 	issued := record{Principal: ann}
 	for _, edit := range edits {
 		edit(&issued)
 	}
-	key := newFormat(t, "pet_live_").Generate().Reveal()
+	key := newFormat("pet_live_").Generate().Reveal()
 	s.put(key, issued)
 	return key
 }
@@ -127,4 +116,12 @@ func calls(t *testing.T, store *memStore, want int) {
 	if got := store.count(); got != want {
 		t.Errorf("the store was asked %d times, want %d", got, want)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

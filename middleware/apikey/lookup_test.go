@@ -48,8 +48,8 @@ func TestLookUpsOfOneKeyAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		store.before = slow(500 * time.Millisecond)
-		v := newVerifier(t, store, apikey.Options{})
-		key, other := store.issue(t), store.issue(t)
+		v := newVerifier(store, apikey.Options{})
+		key, other := store.issue(), store.issue()
 		var all []<-chan error
 		for range 100 {
 			all = append(all, later(t.Context(), v, key))
@@ -69,8 +69,8 @@ func TestOneWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		store.before = slow(500 * time.Millisecond)
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t)
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
 
 		ctx, cancel := context.WithCancel(t.Context())
 		first := later(ctx, v, key)
@@ -98,8 +98,8 @@ func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 			<-ctx.Done()
 			ended++
 		}
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t)
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
 		ctx, cancel := context.WithCancel(t.Context())
 		a, b := later(ctx, v, key), later(ctx, v, key)
 		pass(100 * time.Millisecond)
@@ -121,8 +121,8 @@ func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		store.before = func(context.Context, apikey.Digest) { time.Sleep(time.Minute) }
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t)
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
 		start := time.Now()
 		err := <-later(t.Context(), v, key)
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, bearer.ErrInvalid) {
@@ -151,8 +151,8 @@ func TestContextOfLookUp(t *testing.T) {
 			t.Error("the context of the look-up has no deadline")
 		}
 	}
-	v := newVerifier(t, store, apikey.Options{})
-	if _, err := v.Verify(context.WithValue(t.Context(), key{}, "value"), store.issue(t)); err != nil {
+	v := newVerifier(store, apikey.Options{})
+	if _, err := v.Verify(context.WithValue(t.Context(), key{}, "value"), store.issue()); err != nil {
 		t.Error(err)
 	}
 }
@@ -168,9 +168,9 @@ func (f storeFunc) Lookup(ctx context.Context, d apikey.Digest) (record, error) 
 func TestUnknownKeysDoNotTakeTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
+		v := newVerifier(store, apikey.Options{})
 		v.Shrink(640, 3)
-		good := store.issue(t)
+		good := store.issue()
 		verify(t, v, good, nil)
 		time.Sleep(time.Second) // its answer is too old, its name is remembered
 
@@ -183,7 +183,7 @@ func TestUnknownKeysDoNotTakeTheStore(t *testing.T) {
 			defer running.Add(-1)
 			time.Sleep(100 * time.Millisecond)
 		}
-		format := newFormat(t, "pet_live_")
+		format := newFormat("pet_live_")
 		var flood []<-chan error
 		for range 30 {
 			flood = append(flood, later(t.Context(), v, format.Generate().Reveal()))
@@ -225,14 +225,14 @@ func TestUnknownKeysDoNotTakeTheStore(t *testing.T) {
 func TestLaterAnswerWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		v := newVerifier(t, storeFunc(func(context.Context, apikey.Digest) (record, error) {
+		v := newVerifier(storeFunc(func(context.Context, apikey.Digest) (record, error) {
 			if asked++; asked > 1 {
 				return record{Principal: ann, Revoked: time.Unix(0, 0)}, nil
 			}
 			time.Sleep(1500 * time.Millisecond)
 			return record{Principal: ann}, nil
 		}), apikey.Options{TTL: time.Hour})
-		key := newFormat(t, "pet_live_").Generate().Reveal()
+		key := newFormat("pet_live_").Generate().Reveal()
 		first := later(t.Context(), v, key)
 		pass(1100 * time.Millisecond)
 		verify(t, v, key, apikey.ErrRevoked)
@@ -252,9 +252,9 @@ func TestStoreThatPanics(t *testing.T) {
 		} {
 			store := newStore()
 			store.before = func(context.Context, apikey.Digest) { misbehave() }
-			v := newVerifier(t, store, apikey.Options{})
+			v := newVerifier(store, apikey.Options{})
 			v.Shrink(640, 1)
-			key := store.issue(t)
+			key := store.issue()
 			for range 3 {
 				_, err := v.Verify(t.Context(), key)
 				if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, bearer.ErrInvalid) {
@@ -338,8 +338,8 @@ func history(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	store := &historyStore{random: rand.New(rand.NewPCG(seed, 2)), keys: map[apikey.Digest][]state{}}
 	ttl := []time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second, time.Hour}[random.IntN(4)]
-	v := newVerifier(t, store, apikey.Options{TTL: ttl})
-	format := newFormat(t, "pet_live_")
+	v := newVerifier(store, apikey.Options{TTL: ttl})
+	format := newFormat("pet_live_")
 	keys := []string{format.Generate().Reveal(), format.Generate().Reveal()}
 	forgotten := map[string]time.Time{}
 	for _, key := range keys {

@@ -35,15 +35,9 @@ func (s anyStore[P]) Lookup(context.Context, apikey.Digest) (apikey.Record[P], e
 // principalOf returns what a Verifier makes of a principal of the store.
 func principalOf[P any](t *testing.T, stored P) P {
 	t.Helper()
-	format, store := newFormat(t, "pet_live_"), &anyStore[P]{apikey.Record[P]{Principal: stored}}
-	v, err := apikey.NewVerifier(format, store, apikey.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := v.Verify(t.Context(), format.Generate().Reveal())
-	if err != nil {
-		t.Fatal(err)
-	}
+	format, store := newFormat("pet_live_"), &anyStore[P]{apikey.Record[P]{Principal: stored}}
+	v := must(apikey.NewVerifier(format, store, apikey.Options{}))
+	p := must(v.Verify(t.Context(), format.Generate().Reveal()))
 	if diff := cmp.Diff(stored, store.record.Principal); diff != "" {
 		t.Errorf("the store's record was changed (-want +got):\n%s", diff)
 	}
@@ -86,7 +80,7 @@ func TestPrincipalBehindAPointerIsRefused(t *testing.T) {
 
 func refused[P any](t *testing.T, principal P) {
 	t.Helper()
-	_, err := apikey.NewVerifier(newFormat(t, "pet_live_"), anyStore[P]{}, apikey.Options{})
+	_, err := apikey.NewVerifier(newFormat("pet_live_"), anyStore[P]{}, apikey.Options{})
 	if err == nil || !strings.Contains(err.Error(), "by a pointer") {
 		t.Errorf("principals of type %T: error %v, want one that says that they share a pointer", principal, err)
 	}
@@ -97,9 +91,9 @@ func TestFromContext(t *testing.T) {
 		identify func(http.Handler) http.Handler
 		found    bool
 	}{
-		"a Principal":             {identify(t, ann), true},
-		"a type that embeds one":  {identify(t, account{Principal: ann}), true},
-		"a type without one":      {identify(t, number(7)), false},
+		"a Principal":             {identify(ann), true},
+		"a type that embeds one":  {identify(account{Principal: ann}), true},
+		"a type without one":      {identify(number(7)), false},
 		"no Authenticator at all": {func(next http.Handler) http.Handler { return next }, false},
 	} {
 		r := httptest.NewRequest("GET", "/v1/pets", nil)
@@ -113,12 +107,8 @@ func TestFromContext(t *testing.T) {
 }
 
 // identify is the middleware of an Authenticator with one principal.
-func identify[P any](t *testing.T, principal P) func(http.Handler) http.Handler {
-	t.Helper()
-	auth, err := bearer.New("pets", func(context.Context, string) (P, error) { return principal, nil }, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+func identify[P any](principal P) func(http.Handler) http.Handler {
+	auth := must(bearer.New("pets", func(context.Context, string) (P, error) { return principal, nil }, bearer.Options{}))
 	return auth.Identify
 }
 

@@ -15,8 +15,8 @@ import (
 func TestStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t)
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
 		broken := errors.New("connection refused")
 		failure := func(key string) {
 			t.Helper()
@@ -35,7 +35,7 @@ func TestStoreFailure(t *testing.T) {
 		verify(t, v, key, nil) // still good
 		time.Sleep(time.Millisecond)
 		failure(key) // and not served beyond its time
-		failure(store.issue(t))
+		failure(store.issue())
 		calls(t, store, 3)
 
 		store.fail(nil)
@@ -44,7 +44,7 @@ func TestStoreFailure(t *testing.T) {
 }
 
 func TestNewVerifierRefuses(t *testing.T) {
-	format, store := newFormat(t, "pet_live_"), newStore()
+	format, store := newFormat("pet_live_"), newStore()
 	tests := []struct {
 		name   string
 		format *apikey.Format
@@ -56,7 +56,7 @@ func TestNewVerifierRefuses(t *testing.T) {
 		{"zero format", new(apikey.Format), store, apikey.Options{}, "format"},
 		{"nil among more formats", format, store, apikey.Options{MoreFormats: []*apikey.Format{nil}}, "Options.MoreFormats"},
 		{"zero format among more", format, store, apikey.Options{MoreFormats: []*apikey.Format{{}}}, "Options.MoreFormats"},
-		{"a prefix twice", format, store, apikey.Options{MoreFormats: []*apikey.Format{newFormat(t, "pet_live_")}}, "got pet_live_ twice"},
+		{"a prefix twice", format, store, apikey.Options{MoreFormats: []*apikey.Format{newFormat("pet_live_")}}, "got pet_live_ twice"},
 		{"no store", format, nil, apikey.Options{}, "store"},
 		{"a store that was not set", format, storeFunc(nil), apikey.Options{}, "store"},
 		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
@@ -75,11 +75,11 @@ func TestNewVerifierRefuses(t *testing.T) {
 // Keys of several formats are verified by one Verifier, and the principal says which
 // format a key has, also when the answer is cached.
 func TestMoreFormats(t *testing.T) {
-	live, test, old := newFormat(t, "pet_live_"), newFormat(t, "pet_test_"), newFormat(t, "pet_")
+	live, test, old := newFormat("pet_live_"), newFormat("pet_test_"), newFormat("pet_")
 	store := newStore()
 	more := append(make([]*apikey.Format, 0, 3), test, old)
-	v := newVerifier(t, store, apikey.Options{MoreFormats: more})
-	more[0] = newFormat(t, "pet_dev_") // the Verifier has a copy
+	v := newVerifier(store, apikey.Options{MoreFormats: more})
+	more[0] = newFormat("pet_dev_") // the Verifier has a copy
 	for prefix, format := range map[string]*apikey.Format{"pet_live_": live, "pet_test_": test, "pet_": old} {
 		key := format.Generate().Reveal()
 		store.put(key, record{Principal: ann})
@@ -104,7 +104,7 @@ func TestMoreFormats(t *testing.T) {
 	if _, err := v.Verify(t.Context(), "pet_test_"+key[len("pet_live_"):]); err != apikey.ErrMalformed {
 		t.Errorf("a live key with the prefix of a test key: %v, want %v", err, apikey.ErrMalformed)
 	}
-	if _, err := v.Verify(t.Context(), newFormat(t, "pet_dev_").Generate().Reveal()); err != apikey.ErrMalformed {
+	if _, err := v.Verify(t.Context(), newFormat("pet_dev_").Generate().Reveal()); err != apikey.ErrMalformed {
 		t.Errorf("a key of a format that is not accepted: %v, want %v", err, apikey.ErrMalformed)
 	}
 }
@@ -113,8 +113,8 @@ func TestMoreFormats(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	store := newStore()
-	v := newVerifier(t, store, apikey.Options{Now: func() time.Time { return now }})
-	key := store.issue(t)
+	v := newVerifier(store, apikey.Options{Now: func() time.Time { return now }})
+	key := store.issue()
 	if _, err := v.Verify(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -133,9 +133,9 @@ func TestAnswersAreRememberedForOneTTL(t *testing.T) {
 			100 * time.Millisecond: {TTL: 100 * time.Millisecond},
 		} {
 			store := newStore()
-			v := newVerifier(t, store, opts)
-			known, unknown := store.issue(t), newFormat(t, "pet_live_").Generate().Reveal()
-			revoked := store.issue(t, func(r *record) { r.Revoked = time.Now() })
+			v := newVerifier(store, opts)
+			known, unknown := store.issue(), newFormat("pet_live_").Generate().Reveal()
+			revoked := store.issue(func(r *record) { r.Revoked = time.Now() })
 			all := func() {
 				verify(t, v, known, nil)
 				verify(t, v, unknown, apikey.ErrUnknown)
@@ -158,8 +158,8 @@ func TestExpiryDuringLookUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		store.before = func(context.Context, apikey.Digest) { time.Sleep(100 * time.Millisecond) }
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t, func(r *record) { r.Expires = time.Now().Add(50 * time.Millisecond) })
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue(func(r *record) { r.Expires = time.Now().Add(50 * time.Millisecond) })
 		verify(t, v, key, apikey.ErrExpired)
 	})
 }
@@ -169,12 +169,12 @@ func TestExpiryDuringLookUp(t *testing.T) {
 func TestFloodOfUnknownKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
+		v := newVerifier(store, apikey.Options{})
 		v.Shrink(640, 32)
-		format := newFormat(t, "pet_live_")
+		format := newFormat("pet_live_")
 		var good []string
 		for range 100 {
-			good = append(good, store.issue(t))
+			good = append(good, store.issue())
 			verify(t, v, good[len(good)-1], nil)
 		}
 		for range 5000 {
@@ -194,11 +194,11 @@ func TestFloodOfUnknownKeys(t *testing.T) {
 func TestCapacityOfValidKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
+		v := newVerifier(store, apikey.Options{})
 		v.Shrink(640, 32)
 		var last []string
 		for range 5000 {
-			key := store.issue(t)
+			key := store.issue()
 			verify(t, v, key, nil)
 			last = append(last, key)
 		}
@@ -219,8 +219,8 @@ func TestCapacityOfValidKeys(t *testing.T) {
 func TestKeyChangesSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
-		key := store.issue(t)
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
 		for range 3 {
 			store.put(key, record{Principal: ann})
 			verify(t, v, key, nil)
@@ -243,8 +243,8 @@ func TestKeyChangesSides(t *testing.T) {
 func TestExpiryWithinALongTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		v := newVerifier(t, store, apikey.Options{TTL: time.Hour})
-		key := store.issue(t, func(r *record) { r.Expires = time.Now().Add(10 * time.Minute) })
+		v := newVerifier(store, apikey.Options{TTL: time.Hour})
+		key := store.issue(func(r *record) { r.Expires = time.Now().Add(10 * time.Minute) })
 		verify(t, v, key, nil)
 		time.Sleep(10*time.Minute - time.Nanosecond)
 		verify(t, v, key, nil)
@@ -266,8 +266,8 @@ func TestSlowLookUpIsCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		store.before = slow(1500 * time.Millisecond)
-		v := newVerifier(t, store, apikey.Options{TTL: time.Hour})
-		key := store.issue(t)
+		v := newVerifier(store, apikey.Options{TTL: time.Hour})
+		key := store.issue()
 		for range 100 {
 			go verify(t, v, key, nil)
 			pass(100 * time.Millisecond)

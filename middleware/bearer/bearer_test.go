@@ -48,7 +48,7 @@ func TestCredentials(t *testing.T) {
 
 		{"store is down", []string{"Bearer down"}, bearer.Unavailable},
 	}
-	auth := newAuth(t, bearer.Options{})
+	auth := newAuth(bearer.Options{})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := outcome(auth, request(tt.lines...)); got != tt.want {
@@ -59,7 +59,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestTokenElsewhereIsNotLookedAt(t *testing.T) {
-	auth := newAuth(t, bearer.Options{})
+	auth := newAuth(bearer.Options{})
 	const form = "access_token=" + goodToken
 	requests := map[string]*http.Request{
 		"query":    httptest.NewRequest("GET", "/v1/pets?"+form, nil),
@@ -126,7 +126,7 @@ func TestProtect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newAuth(t, tt.opts).Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h := newAuth(tt.opts).Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				u, ok := bearer.FromContext[user](r.Context())
 				if !ok {
 					t.Error("the handler finds no principal")
@@ -147,7 +147,7 @@ func TestProtect(t *testing.T) {
 // A challenge is shared by all responses: what is added to one must not show in
 // another.
 func TestChallengeIsNotSpoiled(t *testing.T) {
-	h := newAuth(t, bearer.Options{}).Protect(http.NotFoundHandler())
+	h := newAuth(bearer.Options{}).Protect(http.NotFoundHandler())
 	for range 2 {
 		w := serve(h, request())
 		w.Header().Add("WWW-Authenticate", `Basic realm="pets"`)
@@ -166,12 +166,9 @@ func (u untouched) Read([]byte) (int, error) {
 }
 
 func TestErrInvalidAnywhereInTheTree(t *testing.T) {
-	auth, err := bearer.New("pets", func(context.Context, string) (user, error) {
+	auth := must(bearer.New("pets", func(context.Context, string) (user, error) {
 		return user{"ann"}, errors.Join(errors.New("other"), bearer.ErrInvalid)
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, bearer.Options{}))
 	serve(auth.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := bearer.OutcomeFrom(r.Context()); got != bearer.Invalid {
 			t.Errorf("outcome %v, want invalid", got)
@@ -195,10 +192,7 @@ func TestOutcomeString(t *testing.T) {
 
 func TestLongTokens(t *testing.T) {
 	calls := 0
-	auth, err := bearer.New("pets", func(context.Context, string) (user, error) { calls++; return user{}, nil }, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	auth := must(bearer.New("pets", func(context.Context, string) (user, error) { calls++; return user{}, nil }, bearer.Options{}))
 	for length, want := range map[int]bearer.Outcome{10_000: bearer.Authenticated, 16 << 10: bearer.Authenticated, 16<<10 + 1: bearer.Invalid} {
 		calls = 0
 		got := outcome(auth, request("Bearer "+strings.Repeat("a", length)))
@@ -211,7 +205,7 @@ func TestLongTokens(t *testing.T) {
 // A cause is logged where the service is at fault, and the token never.
 func TestLog(t *testing.T) {
 	var log strings.Builder
-	h := newAuth(t, bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}).Protect(http.NotFoundHandler())
+	h := newAuth(bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}).Protect(http.NotFoundHandler())
 	serve(h, request())
 	serve(h, request("Bearer unknown"))
 	if log.Len() > 0 {
@@ -236,7 +230,7 @@ func TestObserve(t *testing.T) {
 		Reason  string
 	}
 	var got []seen
-	auth := newAuth(t, bearer.Options{
+	auth := newAuth(bearer.Options{
 		Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
 		Observe: func(_ *http.Request, o bearer.Outcome, reason error) {
 			s := seen{Outcome: o}
@@ -294,7 +288,7 @@ func TestNewRefuses(t *testing.T) {
 func TestCall(t *testing.T) {
 	var log strings.Builder
 	var observed []string
-	auth := newAuth(t, bearer.Options{
+	auth := newAuth(bearer.Options{
 		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
 		Observe: func(r *http.Request, o bearer.Outcome, _ error) {
 			observed = append(observed, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization")+" "+o.String())
@@ -357,13 +351,10 @@ func FuzzAuthorization(f *testing.F) {
 		f.Add(seed)
 	}
 	var found string
-	auth, err := bearer.New("pets", func(_ context.Context, token string) (user, error) {
+	auth := must(bearer.New("pets", func(_ context.Context, token string) (user, error) {
 		found = token
 		return user{}, nil
-	}, bearer.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	}, bearer.Options{}))
 	h := auth.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 
 	f.Fuzz(func(t *testing.T, value string) {

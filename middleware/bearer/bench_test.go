@@ -16,7 +16,7 @@ func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func BenchmarkProtect(b *testing.B) {
-	h := newAuth(b, bearer.Options{}).Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := newAuth(bearer.Options{}).Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bearer.FromContext[user](r.Context())
 	}))
 	for _, bb := range []struct {
@@ -40,7 +40,7 @@ func BenchmarkProtect(b *testing.B) {
 // The floor: replacing a request's context is one allocation, and the context
 // another.
 func TestProtectAllocations(t *testing.T) {
-	h := newAuth(t, bearer.Options{}).Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := newAuth(bearer.Options{}).Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bearer.FromContext[user](r.Context())
 		bearer.OutcomeFrom(r.Context())
 	}))

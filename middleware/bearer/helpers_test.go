@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"testing"
 
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
@@ -28,13 +27,8 @@ func verify(_ context.Context, token string) (user, error) {
 	}
 }
 
-func newAuth(t testing.TB, opts bearer.Options) *bearer.Authenticator[user] {
-	t.Helper()
-	auth, err := bearer.New("pets", verify, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return auth
+func newAuth(opts bearer.Options) *bearer.Authenticator[user] {
+	return must(bearer.New("pets", verify, opts))
 }
 
 // request is a GET with the lines of an Authorization field.
@@ -58,4 +52,12 @@ func outcome(auth *bearer.Authenticator[user], r *http.Request) (found bearer.Ou
 		found = bearer.OutcomeFrom(r.Context())
 	})), r)
 	return found
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -12,12 +12,12 @@ import (
 
 func TestRequireFailsClosed(t *testing.T) {
 	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-	auth, other := newAuth(t, bearer.Options{Errors: rs}), newAuth(t, bearer.Options{Errors: rs})
+	auth, other := newAuth(bearer.Options{Errors: rs}), newAuth(bearer.Options{Errors: rs})
 	never := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })
 	for name, h := range map[string]http.Handler{
 		"without Identify":                     auth.Require(never),
 		"inside of another one's Identify":     other.Identify(auth.Require(never)),
-		"inside of one with another principal": otherType(t).Identify(auth.Require(never)),
+		"inside of one with another principal": otherType().Identify(auth.Require(never)),
 	} {
 		if w := serve(h, request("Bearer "+goodToken)); w.Code != 500 {
 			t.Errorf("Require %s: answered %d, want 500", name, w.Code)
@@ -25,18 +25,14 @@ func TestRequireFailsClosed(t *testing.T) {
 	}
 }
 
-func otherType(t *testing.T) *bearer.Authenticator[string] {
-	auth, err := bearer.New("admin", func(context.Context, string) (string, error) { return "root", nil }, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return auth
+func otherType() *bearer.Authenticator[string] {
+	return must(bearer.New("admin", func(context.Context, string) (string, error) { return "root", nil }, bearer.Options{}))
 }
 
 // Principals of two types live side by side; the outcome is that of the
 // innermost.
 func TestTwoAuthenticators(t *testing.T) {
-	h := newAuth(t, bearer.Options{}).Identify(otherType(t).Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := newAuth(bearer.Options{}).Identify(otherType().Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := bearer.FromContext[user](r.Context()); ok {
 			t.Error("a user is found for an unknown token")
 		}
@@ -54,20 +50,14 @@ func TestTwoAuthenticators(t *testing.T) {
 // Require is, and FromContext returns what the innermost has found that has found one.
 func TestAuthenticatorsOfOneType(t *testing.T) {
 	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-	outer := newAuth(t, bearer.Options{Errors: rs})
-	inner, err := bearer.New("staff", func(_ context.Context, token string) (user, error) {
+	outer := newAuth(bearer.Options{Errors: rs})
+	inner := must(bearer.New("staff", func(_ context.Context, token string) (user, error) {
 		if token == goodToken || token == "staff" {
 			return user{"bob"}, nil
 		}
 		return user{}, bearer.ErrInvalid
-	}, bearer.Options{Errors: rs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	neither, err := bearer.New("none", func(context.Context, string) (user, error) { return user{}, bearer.ErrInvalid }, bearer.Options{Errors: rs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, bearer.Options{Errors: rs}))
+	neither := must(bearer.New("none", func(context.Context, string) (user, error) { return user{}, bearer.ErrInvalid }, bearer.Options{Errors: rs}))
 	for name, c := range map[string]struct {
 		inner   *bearer.Authenticator[user]
 		require *bearer.Authenticator[user]
@@ -112,11 +102,8 @@ func TestPrincipalByInterface(t *testing.T) {
 		})), request(authorization))
 		return name
 	}
-	users, strings := newAuth(t, bearer.Options{}), otherType(t)
-	anyNamed, err := bearer.New("any", func(context.Context, string) (named, error) { return user{"bob"}, nil }, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	users, strings := newAuth(bearer.Options{}), otherType()
+	anyNamed := must(bearer.New("any", func(context.Context, string) (named, error) { return user{"bob"}, nil }, bearer.Options{}))
 	both := func(outer, inner func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler { return outer(inner(next)) }
 	}
@@ -154,15 +141,12 @@ func TestContextWithoutIdentify(t *testing.T) {
 func TestContextIsThatOfTheRequest(t *testing.T) {
 	type key struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
-	auth, err := bearer.New("pets", func(ctx context.Context, _ string) (user, error) {
+	auth := must(bearer.New("pets", func(ctx context.Context, _ string) (user, error) {
 		if ctx.Value(key{}) != "value" {
 			t.Error("verify does not get the request's context")
 		}
 		return user{}, nil
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, bearer.Options{}))
 	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Value(key{}) != "value" {
 			t.Error("the handler's context lacks the values of the request's")

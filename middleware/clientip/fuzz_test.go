@@ -20,10 +20,7 @@ func FuzzXForwardedFor(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48")}
-	source, err := clientip.FromXForwardedFor(trusted)
-	if err != nil {
-		f.Fatal(err)
-	}
+	source := must(clientip.FromXForwardedFor(trusted))
 	peer := netip.MustParseAddr("10.0.0.1")
 	client := netip.MustParseAddr("203.0.113.9")
 
@@ -76,10 +73,7 @@ func FuzzForwarded(f *testing.F) {
 	} {
 		f.Add(seed, seed)
 	}
-	source, err := clientip.FromForwarded([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	source := must(clientip.FromForwarded([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 	peer := netip.MustParseAddr("10.0.0.1")
 	client := netip.MustParseAddr("2001:db8::9")
 

@@ -22,13 +22,8 @@ func request(remote, field string, lines ...string) *http.Request {
 	return r
 }
 
-func prefixes(t testing.TB, texts ...string) []netip.Prefix {
-	t.Helper()
-	ps, err := clientip.ParsePrefixes(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ps
+func prefixes(texts ...string) []netip.Prefix {
+	return must(clientip.ParsePrefixes(texts))
 }
 
 // A row is a request, and the address of its client.
@@ -74,10 +69,7 @@ func TestFromRemoteAddr(t *testing.T) {
 }
 
 func TestFromXForwardedFor(t *testing.T) {
-	source, err := clientip.FromXForwardedFor(prefixes(t, "10.0.0.0/8", "2001:db8:ffff::/48"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromXForwardedFor(prefixes("10.0.0.0/8", "2001:db8:ffff::/48")))
 	const proxy = "10.0.0.1:4711"
 	check(t, source, "X-Forwarded-For", []row{
 		{"untrusted peer is believed nothing", "198.51.100.1:4711", []string{"203.0.113.9"}, "198.51.100.1"},
@@ -104,10 +96,7 @@ func TestFromXForwardedFor(t *testing.T) {
 }
 
 func TestMalformedEntry(t *testing.T) {
-	source, err := clientip.FromXForwardedFor(prefixes(t, "10.0.0.0/8"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromXForwardedFor(prefixes("10.0.0.0/8")))
 	for _, entry := range []string{
 		"unknown", "_hidden", "localhost", "unix:", "203.0.113", "203.0.113.256", "203.0.113.09",
 		"203.0.113.9:", "203.0.113.9:65536", "203.0.113.9:+80", "203.0.113.9:80:80", "203.0.113.9/32",
@@ -122,10 +111,7 @@ func TestMalformedEntry(t *testing.T) {
 }
 
 func TestFromHeader(t *testing.T) {
-	source, err := clientip.FromHeader("x-real-ip", prefixes(t, "10.0.0.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromHeader("x-real-ip", prefixes("10.0.0.1")))
 	check(t, source, "X-Real-IP", []row{
 		{"one address", "10.0.0.1:1", []string{"203.0.113.9"}, "203.0.113.9"},
 		{"one trusted address", "10.0.0.1:1", []string{"10.0.0.1"}, "10.0.0.1"},
@@ -139,18 +125,18 @@ func TestFromHeader(t *testing.T) {
 }
 
 func TestConstructorsRefuse(t *testing.T) {
-	good := prefixes(t, "10.0.0.0/8")
+	good := prefixes("10.0.0.0/8")
 	tests := []struct {
 		name    string
 		trusted []netip.Prefix
 		want    string // part of the error
 	}{
 		{"no proxies", nil, "none"},
-		{"zero prefix", append(prefixes(t, "10.0.0.0/8"), netip.Prefix{}), "not valid"},
-		{"every IPv4 address", prefixes(t, "0.0.0.0/0"), "every address"},
-		{"every IPv6 address", prefixes(t, "::/0"), "every address"},
-		{"IPv4 as IPv6", prefixes(t, "::ffff:10.0.0.0/104"), "write it as IPv4"},
-		{"host bits", prefixes(t, "10.0.0.1/8"), "write 10.0.0.0/8, or 10.0.0.1/32"},
+		{"zero prefix", append(prefixes("10.0.0.0/8"), netip.Prefix{}), "not valid"},
+		{"every IPv4 address", prefixes("0.0.0.0/0"), "every address"},
+		{"every IPv6 address", prefixes("::/0"), "every address"},
+		{"IPv4 as IPv6", prefixes("::ffff:10.0.0.0/104"), "write it as IPv4"},
+		{"host bits", prefixes("10.0.0.1/8"), "write 10.0.0.0/8, or 10.0.0.1/32"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -175,10 +161,7 @@ func TestConstructorsRefuse(t *testing.T) {
 }
 
 func TestParsePrefixes(t *testing.T) {
-	got, err := clientip.ParsePrefixes([]string{"10.0.0.0/8", "192.0.2.1", "2001:db8::/32", "2001:db8::1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(clientip.ParsePrefixes([]string{"10.0.0.0/8", "192.0.2.1", "2001:db8::/32", "2001:db8::1"}))
 	var texts []string
 	for _, p := range got {
 		texts = append(texts, p.String())
@@ -196,10 +179,7 @@ func TestParsePrefixes(t *testing.T) {
 }
 
 func TestFromForwarded(t *testing.T) {
-	source, err := clientip.FromForwarded(prefixes(t, "10.0.0.0/8", "2001:db8:ffff::/48"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromForwarded(prefixes("10.0.0.0/8", "2001:db8:ffff::/48")))
 	const proxy = "10.0.0.1:4711"
 	check(t, source, "Forwarded", []row{
 		{"parameter in capitals", proxy, []string{"For=203.0.113.9"}, "203.0.113.9"},
@@ -225,10 +205,7 @@ func TestFromForwarded(t *testing.T) {
 }
 
 func TestUnreadableElement(t *testing.T) {
-	source, err := clientip.FromForwarded(prefixes(t, "10.0.0.0/8"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromForwarded(prefixes("10.0.0.0/8")))
 	for _, element := range []string{
 		"", " ", ";", "for", "for=", "=203.0.113.9", "203.0.113.9", "for 203.0.113.9", "for =203.0.113.9", "for= 203.0.113.9",
 		"proto=https", "by=203.0.113.9", "for=203.0.113.9; proto=https", "for=203.0.113.9;proto", "for=203.0.113.9;proto=",
@@ -249,7 +226,7 @@ func TestUnreadableElement(t *testing.T) {
 
 // Resolve says which header and entry of a proxy is not an address.
 func TestResolve(t *testing.T) {
-	trusted := prefixes(t, "10.0.0.0/8")
+	trusted := prefixes("10.0.0.0/8")
 	list, err1 := clientip.FromXForwardedFor(trusted)
 	single, err2 := clientip.FromHeader("X-Real-IP", trusted)
 	if err := errors.Join(err1, err2); err != nil {
@@ -320,4 +297,12 @@ func TestNetworkAndSubject(t *testing.T) {
 	if got := clientip.NetworkSubject(netip.Addr{}); got != "network:unknown" {
 		t.Errorf("NetworkSubject of no address = %q, want network:unknown", got)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -63,10 +63,10 @@ func TestErrors(t *testing.T) {
 		code   string
 	}{
 		{"the backend is down", func(p *httputil.ReverseProxy) {
-			*p = *toURL(t, closed.URL)
+			*p = *toURL(closed.URL)
 		}, 502, "bad_gateway"},
 		{"the backend switches to a protocol", func(p *httputil.ReverseProxy) {
-			*p = *toURL(t, sends(t, "HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: echo\r\nReferrer-Policy: origin\r\n\r\n"))
+			*p = *toURL(sends(t, "HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: echo\r\nReferrer-Policy: origin\r\n\r\n"))
 		}, 502, "bad_gateway"},
 		{"the transport fails", func(p *httputil.ReverseProxy) { p.Transport = failing(errSecret) }, 502, "bad_gateway"},
 		{"the transport times out", func(p *httputil.ReverseProxy) {
@@ -135,7 +135,7 @@ func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // After an upgrade the gateway cannot answer any more.
 func TestUpgradeOfAClosedConnection(t *testing.T) {
-	h := newGateway(t, toURL(t, sends(t, "HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")), nil)
+	h := newGateway(toURL(sends(t, "HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")), nil)
 	r := httptest.NewRequest("GET", "/", nil)
 	setAll(r.Header, "Connection: Upgrade\nUpgrade: echo")
 	w := httptest.NewRecorder()
@@ -148,22 +148,12 @@ func TestUpgradeOfAClosedConnection(t *testing.T) {
 }
 
 // raw sends a request as it is, and returns the response.
-func raw(t *testing.T, srv *httptest.Server, request string) (*http.Response, string) {
-	t.Helper()
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+func raw(srv *httptest.Server, request string) (*http.Response, string) {
+	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
 	io.WriteString(conn, request)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.ReadResponse(bufio.NewReader(conn), nil))
+	body := must(io.ReadAll(resp.Body))
 	return resp, string(body)
 }
 
@@ -182,7 +172,7 @@ func TestRequestsThatFail(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), limit.Options{ChargeIf: limit.NotServerError})
 			srv, _ := listen(t, s, false)
-			resp, body := raw(t, srv, tt.request)
+			resp, body := raw(srv, tt.request)
 			if resp.StatusCode != tt.status || !strings.HasPrefix(body, `{"code":"`+tt.code+`",`) {
 				t.Errorf("%d %s, want %d %s in the envelope", resp.StatusCode, body, tt.status, tt.code)
 			}
@@ -215,7 +205,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		{"an upgrade", func(r *http.Request) { setAll(r.Header, "Connection: Upgrade\nUpgrade: echo") }, http2, 400},
 		{"a long header", func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 2<<20)) }, http2, 431},
 	} {
-		proxy := toURL(t, tt.backend.URL)
+		proxy := toURL(tt.backend.URL)
 		proxy.Transport = client.Transport
 		s := newStack(t, proxy, limit.Options{ChargeIf: limit.NotServerError})
 		r := httptest.NewRequest("GET", "/", nil)
@@ -247,13 +237,13 @@ func TestBackendFailsWithABody(t *testing.T) {
 		"the client disconnects":   {context.Canceled, iotest.ErrReader(io.ErrUnexpectedEOF), 400},
 		"the request is cancelled": {context.Canceled, strings.NewReader("pets"), 502},
 	} {
-		proxy := toURL(t, "http://192.0.2.1")
+		proxy := toURL("http://192.0.2.1")
 		proxy.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 			_, _ = io.ReadAll(r.Body)
 			return nil, tt.err
 		})
 		w := httptest.NewRecorder()
-		newGateway(t, proxy, nil).ServeHTTP(w, httptest.NewRequest("POST", "/", tt.body))
+		newGateway(proxy, nil).ServeHTTP(w, httptest.NewRequest("POST", "/", tt.body))
 		if w.Code != tt.status {
 			t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, tt.status)
 		}
@@ -262,7 +252,7 @@ func TestBackendFailsWithABody(t *testing.T) {
 
 // The error of http.MaxBytesHandler is understood too.
 func TestMaxBytesHandler(t *testing.T) {
-	h := newGateway(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)
+	h := newGateway(to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)
 	srv, client := listen(t, http.MaxBytesHandler(h, 3), false)
 	if resp, body := send(t, client, "POST", srv.URL, io.MultiReader(strings.NewReader("pets"))); resp.StatusCode != 413 {
 		t.Errorf("%d %s, want 413", resp.StatusCode, body)
@@ -306,10 +296,7 @@ func TestClientDisconnects(t *testing.T) {
 				<-arrived
 				cancel()
 			}()
-			r, err := http.NewRequestWithContext(ctx, "GET", srv.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(ctx, "GET", srv.URL, nil))
 			if _, err := client.Do(r); err == nil {
 				t.Error("a response after the end of the context")
 			}

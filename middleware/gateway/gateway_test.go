@@ -17,7 +17,7 @@ import (
 // New leaves the proxy of the service as it is.
 func TestNewCopies(t *testing.T) {
 	proxy := to(t, func(http.ResponseWriter, *http.Request) {})
-	newGateway(t, proxy, nil)
+	newGateway(proxy, nil)
 	if proxy.Transport != nil || proxy.ModifyResponse != nil || proxy.ErrorHandler != nil {
 		t.Errorf("New has changed its argument: %+v", proxy)
 	}
@@ -26,7 +26,7 @@ func TestNewCopies(t *testing.T) {
 // The tag of a compressed response would not fit what the gateway made of it.
 func TestCompressionIsThatOfTheClient(t *testing.T) {
 	for _, accept := range []string{"", "gzip"} {
-		srv, client := listen(t, newGateway(t, to(t, func(_ http.ResponseWriter, r *http.Request) {
+		srv, client := listen(t, newGateway(to(t, func(_ http.ResponseWriter, r *http.Request) {
 			if got := r.Header.Get("Accept-Encoding"); got != accept {
 				t.Errorf("Accept-Encoding: %q arrives, the client sends %q", got, accept)
 			}
@@ -44,10 +44,7 @@ func TestCompressionIsThatOfTheClient(t *testing.T) {
 func TestForwardedFor(t *testing.T) {
 	got := make(chan []string, 1)
 	backend := to(t, func(_ http.ResponseWriter, r *http.Request) { got <- r.Header["X-Forwarded-For"] })
-	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}))
 	behind := *backend
 	behind.Rewrite = func(p *httputil.ProxyRequest) {
 		backend.Rewrite(p)
@@ -61,7 +58,7 @@ func TestForwardedFor(t *testing.T) {
 		{"reached directly", backend, "127.0.0.1"},
 		{"behind a proxy", &behind, "203.0.113.9"},
 	} {
-		srv, client := listen(t, newGateway(t, tt.proxy, nil), false)
+		srv, client := listen(t, newGateway(tt.proxy, nil), false)
 		send(t, client, "GET", srv.URL, nil, "X-Forwarded-For", "8.8.8.8, 203.0.113.9")
 		if lines := <-got; len(lines) != 1 || lines[0] != tt.want {
 			t.Errorf("%s: X-Forwarded-For %q, want %s", tt.name, lines, tt.want)
@@ -71,7 +68,7 @@ func TestForwardedFor(t *testing.T) {
 
 // Without middleware.RequestID, the ID that the client sends reaches the backend.
 func TestRequestIDOfTheClient(t *testing.T) {
-	srv, client := listen(t, newGateway(t, to(t, func(_ http.ResponseWriter, r *http.Request) {
+	srv, client := listen(t, newGateway(to(t, func(_ http.ResponseWriter, r *http.Request) {
 		if got := r.Header["X-Request-Id"]; len(got) != 1 || got[0] != "a" {
 			t.Errorf("X-Request-Id: %q, want a", got)
 		}
@@ -95,7 +92,7 @@ func TestUpgradeToHTTP(t *testing.T) {
 			srv, _ := listen(t, s, false)
 			upgrade, old := strings.CutSuffix(upgrade, " over HTTP/1.0")
 			version := map[bool]string{true: "1.0", false: "1.1"}[old]
-			resp, _ := raw(t, srv, "GET / HTTP/"+version+"\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+upgrade+"\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+			resp, _ := raw(srv, "GET / HTTP/"+version+"\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+upgrade+"\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
 			connection, settings := "", ""
 			if want != "" {
 				connection, settings = "Upgrade", "AAMAAABkAAQAAP__"
@@ -147,7 +144,7 @@ func TestTargets(t *testing.T) {
 				h = http.StripPrefix("/strip/", h)
 			}
 			srv, _ := listen(t, h, false)
-			resp, body := raw(t, srv, target+" HTTP/1.1\r\nHost: x\r\n\r\n")
+			resp, body := raw(srv, target+" HTTP/1.1\r\nHost: x\r\n\r\n")
 			status := 200
 			if want == refused {
 				status = 400
@@ -204,7 +201,7 @@ func TestFields(t *testing.T) {
 			t.Run(protocol+"/"+tt.name, func(t *testing.T) {
 				proxy := to(t, func(w http.ResponseWriter, _ *http.Request) { setAll(w.Header(), tt.sent) })
 				proxy.ModifyResponse = func(*http.Response) error { return nil }
-				backend := newGateway(t, proxy, nil)
+				backend := newGateway(proxy, nil)
 				srv, client := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					setAll(w.Header(), tt.set)
 					backend.ServeHTTP(w, r)

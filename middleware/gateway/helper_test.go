@@ -48,15 +48,11 @@ func listen(t *testing.T, h http.Handler, http2 bool) (*httptest.Server, *http.C
 func to(t *testing.T, backend http.HandlerFunc) *httputil.ReverseProxy {
 	t.Helper()
 	srv, _ := listen(t, backend, false)
-	return toURL(t, srv.URL)
+	return toURL(srv.URL)
 }
 
-func toURL(t *testing.T, raw string) *httputil.ReverseProxy {
-	t.Helper()
-	target, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+func toURL(raw string) *httputil.ReverseProxy {
+	target := must(url.Parse(raw))
 	return &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(target)
@@ -66,13 +62,8 @@ func toURL(t *testing.T, raw string) *httputil.ReverseProxy {
 	}
 }
 
-func newGateway(t *testing.T, proxy *httputil.ReverseProxy, errs *apierror.Responder) http.Handler {
-	t.Helper()
-	h, err := gateway.New(proxy, errs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+func newGateway(proxy *httputil.ReverseProxy, errs *apierror.Responder) http.Handler {
+	return must(gateway.New(proxy, errs))
 }
 
 // stack is every middleware that a gateway needs, around the proxy.
@@ -95,18 +86,15 @@ func newStack(t *testing.T, proxy *httputil.ReverseProxy, o limit.Options) *stac
 		t.Fatal(err)
 	}
 	o.Errors = errs
-	limited, err := limit.New(s.limiter, func(*http.Request) (ratelimit.Caller, error) {
+	limited := must(limit.New(s.limiter, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
-	}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, o))
 	retired := deprecation.MustNew(deprecation.Options{
 		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Sunset:    time.Date(2100, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Successor: "/v2",
 	})
-	s.Handler = middleware.Chain(newGateway(t, proxy, errs), s.count,
+	s.Handler = middleware.Chain(newGateway(proxy, errs), s.count,
 		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
 		retired.Headers, limited, middleware.BodyLimit(1<<20, errs))
 	return s
@@ -124,10 +112,7 @@ func (s *stack) count(next http.Handler) http.Handler {
 func (s *stack) left(t *testing.T) int64 {
 	t.Helper()
 	s.running.Wait()
-	d, err := s.limiter.Peek(t.Context(), "ann", plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(s.limiter.Peek(t.Context(), "ann", plan))
 	return d.Remaining()
 }
 
@@ -153,22 +138,13 @@ func (l *lines) String() string {
 // whole body.
 func send(t *testing.T, client *http.Client, method, url string, body io.Reader, fields ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), method, url, body))
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}
-	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(client.Do(r))
 	defer resp.Body.Close()
-	all, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(io.ReadAll(resp.Body))
 	return resp, string(all)
 }
 
@@ -179,4 +155,12 @@ func setAll(h http.Header, lines string) {
 			h.Add(name, value)
 		}
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -36,14 +36,8 @@ func TestInformationalResponses(t *testing.T) {
 					return nil
 				},
 			})
-			r, err := http.NewRequestWithContext(ctx, "GET", srv.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(ctx, "GET", srv.URL, nil))
+			resp := must(client.Do(r))
 			defer resp.Body.Close()
 			const want = "103 Cache-Control: private\nLink: <a.css>; rel=preload; 103 Cache-Control: private\nLink: <b.css>; rel=preload"
 			if got := strings.Join(hints, "; "); got != want {
@@ -51,7 +45,7 @@ func TestInformationalResponses(t *testing.T) {
 			}
 			wantMiddlewares(t, resp.Header)
 			if !http2 {
-				resp, _ = raw(t, srv, "GET / HTTP/1.0\r\n\r\n") // RFC 9110 section 15.2
+				resp, _ = raw(srv, "GET / HTTP/1.0\r\n\r\n") // RFC 9110 section 15.2
 				if resp.StatusCode != http.StatusOK {
 					t.Errorf("an HTTP/1.0 client gets %d first, want 200", resp.StatusCode)
 				}
@@ -94,10 +88,7 @@ func TestInformationalResponsesBeforeContinue(t *testing.T) {
 		w.WriteHeader(http.StatusEarlyHints)
 	}), limit.Options{ChargeIf: limit.NotServerError})
 	srv, _ := listen(t, s, false)
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
 	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
 	in := bufio.NewReader(conn)
@@ -127,10 +118,7 @@ func TestEvents(t *testing.T) {
 				}
 			}), limit.Options{ChargeIf: limit.NotServerError})
 			srv, client := listen(t, s, http2)
-			resp, err := client.Get(srv.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(client.Get(srv.URL))
 			defer resp.Body.Close()
 			wantMiddlewares(t, resp.Header)
 			events := bufio.NewScanner(resp.Body)
@@ -180,17 +168,11 @@ func TestUpgrade(t *testing.T) {
 		io.WriteString(conn, strings.ToUpper(line))
 	}), limit.Options{ChargeIf: limit.NotServerError})
 	srv, _ := listen(t, s, false)
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.ReadResponse(in, nil))
 	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != "websocket" {
 		t.Errorf("%d with Upgrade %q, want 101 with websocket", resp.StatusCode, resp.Header.Get("Upgrade"))
 	}
@@ -247,10 +229,7 @@ func TestBackendAnswersBeforeTheBodyEnds(t *testing.T) {
 // sends is a backend that answers every request with these bytes.
 func sends(t *testing.T, response string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -273,7 +252,7 @@ func sends(t *testing.T, response string) string {
 // comes over HTTP/2.
 func TestImpossibleStatus(t *testing.T) {
 	for status, want := range map[int]int{-200: 502, 0: 502, 99: 502, 103: 502, 199: 502, 200: 200, 999: 999, 1000: 502} {
-		proxy := toURL(t, "http://192.0.2.1")
+		proxy := toURL("http://192.0.2.1")
 		proxy.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Header: make(http.Header), Body: http.NoBody}, nil
 		})
@@ -293,7 +272,7 @@ func TestTrailersOfTheClient(t *testing.T) {
 		fmt.Fprint(w, r.Trailer)
 	}), limit.Options{}), false)
 	for _, announcement := range []string{"Trailer: X-Sum\r\n", ""} {
-		_, body := raw(t, srv, "POST / HTTP/1.1\r\nHost: x\r\n"+announcement+"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Sum: 1\r\n\r\n")
+		_, body := raw(srv, "POST / HTTP/1.1\r\nHost: x\r\n"+announcement+"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Sum: 1\r\n\r\n")
 		if body != "map[]" {
 			t.Errorf("announced with %q, the backend gets the trailers %s, want none", announcement, body)
 		}
@@ -313,14 +292,14 @@ func TestTrailersOfTheBackend(t *testing.T) {
 		for protocol, http2 := range protocols {
 			t.Run(name+"/"+protocol, func(t *testing.T) {
 				response := "HTTP/1.1 200 OK\r\n" + announcement + "Transfer-Encoding: chunked\r\n\r\n4\r\npets\r\n0\r\n" + fields + framing + "\r\n"
-				s := newStack(t, toURL(t, sends(t, response)), limit.Options{})
+				s := newStack(t, toURL(sends(t, response)), limit.Options{})
 				srv, client := listen(t, s, http2)
 				resp, body := send(t, client, "GET", srv.URL, nil)
 				if got, want := text(resp.Trailer), "Server-Timing: db;dur=5\nX-Rows: 17"; body != "pets" || got != want {
 					t.Errorf("%q with the trailers\n%s\nwant pets with\n%s", body, got, want)
 				}
 				wantMiddlewares(t, resp.Header)
-				srv, client = listen(t, newGateway(t, toURL(t, sends(t, response)), nil), http2)
+				srv, client = listen(t, newGateway(toURL(sends(t, response)), nil), http2)
 				resp, _ = send(t, client, "GET", srv.URL, nil)
 				if resp.Trailer.Get("Alt-Svc") != "" || resp.Trailer.Get("Content-Length") != "" || resp.Trailer.Get("X-RateLimit-Remaining") != "5" || resp.Trailer.Get("X-Rows") != "17" {
 					t.Errorf("without middlewares: the trailers\n%s\nwant all but Alt-Svc and framing", text(resp.Trailer))

@@ -31,10 +31,7 @@ func overBoth(t *testing.T, test func(t *testing.T, start func(http.Handler) *ht
 
 // get sends a request of ann, and returns the status, or 0 if there was no response.
 func get(ctx context.Context, s *httptest.Server) int {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
-	if err != nil {
-		panic(err)
-	}
+	r := must(http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil))
 	r.Header.Set("Subject", "ann")
 	resp, err := s.Client().Do(r)
 	if err != nil {
@@ -63,7 +60,7 @@ func nothingRuns(s inflight.Stats) bool { return s.Running == 0 && s.Subjects ==
 // handler returns, so that a client cannot have more of them than the limit.
 func TestClientGoes(t *testing.T) {
 	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
-		l, room := newLimiter(t, 1, inflight.Options{}), newRoom()
+		l, room := newLimiter(1, inflight.Options{}), newRoom()
 		s := start(l.Middleware(room))
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan int)
@@ -85,7 +82,7 @@ func TestClientGoes(t *testing.T) {
 
 func TestClientGoesWhileItWaits(t *testing.T) {
 	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
-		l, room := newLimiter(t, 1, inflight.Options{Queue: 1, Wait: time.Hour}), newRoom()
+		l, room := newLimiter(1, inflight.Options{Queue: 1, Wait: time.Hour}), newRoom()
 		s := start(l.Middleware(room))
 		first := make(chan int)
 		go func() { first <- get(t.Context(), s) }()
@@ -109,7 +106,7 @@ func TestClientGoesWhileItWaits(t *testing.T) {
 // http.TimeoutHandler answers before the handler inside it returns. Around the limiter,
 // the request counts until it does.
 func TestInsideTimeoutHandler(t *testing.T) {
-	l, room := newLimiter(t, 1, inflight.Options{}), newRoom()
+	l, room := newLimiter(1, inflight.Options{}), newRoom()
 	h := http.TimeoutHandler(l.Middleware(room), time.Nanosecond, "")
 	r := request("ann")
 	if w := serve(h, r); w.Code != 503 {

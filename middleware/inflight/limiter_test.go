@@ -44,7 +44,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestSubjectsAreLimitedEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, room := newLimiter(t, 2, inflight.Options{}), newRoom()
+		l, room := newLimiter(2, inflight.Options{}), newRoom()
 		h := l.Middleware(room)
 		for range 2 {
 			go serve(h, request("ann"))
@@ -79,10 +79,7 @@ func TestSubjectsAreLimitedEach(t *testing.T) {
 
 func TestProcessIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := inflight.NewProcess(2, inflight.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(inflight.NewProcess(2, inflight.Options{}))
 		room := newRoom()
 		h, other := l.Middleware(room), l.Middleware(room)
 		go serve(h, request("ann"))
@@ -113,7 +110,7 @@ func TestMessage(t *testing.T) {
 		100: "Only 100 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, room := newLimiter(t, limit, inflight.Options{}), newRoom()
+			l, room := newLimiter(limit, inflight.Options{}), newRoom()
 			defer close(room.leave)
 			for range limit {
 				go serve(l.Middleware(room), request("ann"))
@@ -136,10 +133,7 @@ func TestLimitOfCaller(t *testing.T) {
 		identify := func(*http.Request) (inflight.Caller, error) {
 			return inflight.Caller{Subject: "ann", Limit: limit}, nil
 		}
-		l, err := inflight.New(2, identify, inflight.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(inflight.New(2, identify, inflight.Options{}))
 		room := newRoom()
 		defer close(room.leave)
 		for _, step := range []struct{ limit, running int }{
@@ -170,12 +164,9 @@ func TestIdentifyFails(t *testing.T) {
 		{"negative limit", inflight.Caller{Subject: "ann", Limit: -1}, nil, 500, "internal"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l, err := inflight.New(1, func(*http.Request) (inflight.Caller, error) { return test.caller, test.err }, inflight.Options{
+			l := must(inflight.New(1, func(*http.Request) (inflight.Caller, error) { return test.caller, test.err }, inflight.Options{
 				Observe: func(*http.Request, inflight.Caller, inflight.Decision) { t.Error("observed") },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			w := serve(l.Middleware(http.NotFoundHandler()), request(""))
 			if got := code(t, w.Body.Bytes()); w.Code != test.status || got != test.code {
 				t.Errorf("%d %q, want %d %q", w.Code, got, test.status, test.code)
@@ -189,7 +180,7 @@ func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []inflight.Decision
 		room := newRoom()
-		l := newLimiter(t, 1, inflight.Options{
+		l := newLimiter(1, inflight.Options{
 			Queue: 1, Wait: time.Second,
 			Observe: func(r *http.Request, c inflight.Caller, d inflight.Decision) {
 				if c.Subject != "ann" || r.Header.Get("Subject") != "ann" {
@@ -228,17 +219,11 @@ func TestDeny(t *testing.T) {
 			fmt.Fprintf(w, "%s %s %+v", r.Header.Get("Subject"), c.Subject, d)
 		},
 	}
-	perSubject := newLimiter(t, 1, opts)
-	process, err := inflight.NewProcess(1, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	failing, err := inflight.New(1, func(*http.Request) (inflight.Caller, error) {
+	perSubject := newLimiter(1, opts)
+	process := must(inflight.NewProcess(1, opts))
+	failing := must(inflight.New(1, func(*http.Request) (inflight.Caller, error) {
 		return inflight.Caller{}, errors.New("the database is away")
-	}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, opts))
 	for _, tt := range []struct {
 		name    string
 		limiter *inflight.Limiter
@@ -277,13 +262,13 @@ func TestRelease(t *testing.T) {
 		"ends its own goroutine": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimiter(t, 1, inflight.Options{})
+			l := newLimiter(1, inflight.Options{})
 			inside := inflight.Stats{}
 			h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				inside = l.Stats()
 				end()
 			}))
-			observed := newLimiter(t, 1, inflight.Options{Observe: func(*http.Request, inflight.Caller, inflight.Decision) { end() }})
+			observed := newLimiter(1, inflight.Options{Observe: func(*http.Request, inflight.Caller, inflight.Decision) { end() }})
 			for range 2 {
 				ended(func() { serve(h, request("ann")) })
 				ended(func() { serve(observed.Middleware(http.NotFoundHandler()), request("ann")) })
@@ -313,13 +298,8 @@ func bySubject(r *http.Request) (inflight.Caller, error) {
 	return inflight.Caller{Subject: r.Header.Get("Subject")}, nil
 }
 
-func newLimiter(t *testing.T, limit int, opts inflight.Options) *inflight.Limiter {
-	t.Helper()
-	l, err := inflight.New(limit, bySubject, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+func newLimiter(limit int, opts inflight.Options) *inflight.Limiter {
+	return must(inflight.New(limit, bySubject, opts))
 }
 
 // request returns a request of a subject.
@@ -369,4 +349,12 @@ func want(t *testing.T, l *inflight.Limiter, running, waiting, subjects int, ref
 	if want := (inflight.Stats{Running: running, Waiting: waiting, Subjects: subjects, Refused: refused}); got != want {
 		t.Errorf("Stats: %+v, want %+v", got, want)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

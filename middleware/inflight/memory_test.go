@@ -13,7 +13,7 @@ import (
 // A subject with nothing running takes no memory, also after many at once.
 func TestMemoryIsGivenBack(t *testing.T) {
 	const subjects = 20_000
-	l := newLimiter(t, 1, inflight.Options{})
+	l := newLimiter(1, inflight.Options{})
 	var h http.Handler
 	depth := 0
 	h = l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func heap() int64 {
 }
 
 func TestAllocations(t *testing.T) {
-	l := newLimiter(t, 1, inflight.Options{})
+	l := newLimiter(1, inflight.Options{})
 	w := &discard{make(http.Header)}
 	r := request("ann")
 	admitted := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -68,18 +68,12 @@ func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 func BenchmarkSubjects(b *testing.B) {
-	l, err := inflight.New(1000, bySubject, inflight.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must(inflight.New(1000, bySubject, inflight.Options{}))
 	benchmark(b, l)
 }
 
 func BenchmarkProcess(b *testing.B) {
-	l, err := inflight.NewProcess(1000, inflight.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must(inflight.NewProcess(1000, inflight.Options{}))
 	benchmark(b, l)
 }
 
@@ -98,10 +92,7 @@ func benchmark(b *testing.B, l *inflight.Limiter) {
 }
 
 func BenchmarkRefused(b *testing.B) {
-	l, err := inflight.New(1, bySubject, inflight.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must(inflight.New(1, bySubject, inflight.Options{}))
 	w, r := &discard{make(http.Header)}, request("owner:ann")
 	l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		h := l.Middleware(nothing)

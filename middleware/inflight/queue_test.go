@@ -16,7 +16,7 @@ import (
 
 func TestQueueIsServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, room := newLimiter(t, 2, inflight.Options{Queue: 5, Wait: time.Minute}), newRoom()
+		l, room := newLimiter(2, inflight.Options{Queue: 5, Wait: time.Minute}), newRoom()
 		for i := range 7 {
 			r := request("ann")
 			r.Header.Set("Number", strconv.Itoa(i))
@@ -72,7 +72,7 @@ func TestWaitEnds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, room := newLimiter(t, 1, inflight.Options{Queue: 2, Wait: 100 * time.Millisecond}), newRoom()
+				l, room := newLimiter(1, inflight.Options{Queue: 2, Wait: 100 * time.Millisecond}), newRoom()
 				h := l.Middleware(room)
 				go serve(h, request("ann"))
 				synctest.Wait()
@@ -104,7 +104,7 @@ func TestWaitEnds(t *testing.T) {
 // A request that is refused at once is refused, also if its client has disconnected.
 func TestRefusedAfterItsClientHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, room := newLimiter(t, 1, inflight.Options{Queue: 1, Wait: time.Minute}), newRoom()
+		l, room := newLimiter(1, inflight.Options{Queue: 1, Wait: time.Minute}), newRoom()
 		defer close(room.leave)
 		for range 2 { // one runs, and one waits
 			go serve(l.Middleware(room), request("ann"))
@@ -125,10 +125,7 @@ func TestHigherLimitAdmitsWaiting(t *testing.T) {
 			limit, err := strconv.Atoi(r.Header.Get("Limit"))
 			return inflight.Caller{Subject: "ann", Limit: limit}, err
 		}
-		l, err := inflight.New(1, identify, inflight.Options{Queue: 10, Wait: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(inflight.New(1, identify, inflight.Options{Queue: 10, Wait: time.Minute}))
 		room := newRoom()
 		defer close(room.leave)
 		for i, step := range []struct{ limit, running, waiting int }{
@@ -166,7 +163,7 @@ func TestConcurrentRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLimiter(t, limit, opts)
+				l := newLimiter(limit, opts)
 				var running [subjects]atomic.Int64
 				var served, refused atomic.Uint64
 				h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -200,16 +200,10 @@ func TestExpectContinue(t *testing.T) {
 		{"good", "Content-Type: application/json\r\nContent-Length: 50\r\n", "HTTP/1.1 100 Continue"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: pets\r\nExpect: 100-continue\r\n%s\r\n", tt.header)
-			line, err := bufio.NewReader(conn).ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := must(bufio.NewReader(conn).ReadString('\n'))
 			if got := strings.TrimSpace(line); got != tt.want {
 				t.Errorf("the first status line is %q, want %q", got, tt.want)
 			}
@@ -284,4 +278,12 @@ func post(body string, header ...string) *http.Request {
 		r.Header.Set(header[i], header[i+1])
 	}
 	return r
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

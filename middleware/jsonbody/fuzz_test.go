@@ -150,9 +150,5 @@ func reference(t testing.TB, document, at string) *jsonschema.Schema {
 	if err := c.AddResource("test:///", strings.NewReader(document)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("test:///" + at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must(c.Compile("test:///" + at))
 }

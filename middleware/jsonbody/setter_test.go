@@ -139,10 +139,7 @@ func TestSettersRefuseWhatTheTypeCannotHold(t *testing.T) {
 
 func TestParseKeepsNothingOfTheBody(t *testing.T) {
 	data := []byte(dog)
-	pet, err := newPetBody(t, jsonbody.Options{}).Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pet := must(newPetBody(t, jsonbody.Options{}).Parse(data))
 	for i := range data {
 		data[i] = 'x'
 	}

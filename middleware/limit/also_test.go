@@ -30,10 +30,7 @@ func wantLeft(t *testing.T, l *memory.Limiter, step string, want ...int64) {
 	t.Helper()
 	var got []int64
 	for _, c := range append([]ratelimit.Charge{{Subject: "user:ann", Plan: annsPlan}}, ann().Also...) {
-		d, err := l.Peek(t.Context(), c.Subject, c.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(l.Peek(t.Context(), c.Subject, c.Plan))
 		got = append(got, d.States[0].Remaining)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -53,14 +50,14 @@ func use(t *testing.T, l ratelimit.Limiter, c ratelimit.Charge) {
 // of the one that matters most.
 func TestAlso(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	type seen struct {
 		Subject, Plan string
 		Kind          ratelimit.Kind
 		Outcome       ratelimit.Outcome
 	}
 	var observed []seen
-	h := handler(t, l, ann(), limit.Options{Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	h := handler(l, ann(), limit.Options{Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 		if err != nil || c.Plan != d.Plan {
 			t.Errorf("observed the plan %v and a decision about %v, with error %v", c.Plan, d.Plan, err)
 		}
@@ -105,9 +102,9 @@ func TestAlso(t *testing.T) {
 // Shadow mode refuses nothing, and gives no strikes.
 func TestAlsoInShadowMode(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	bob := ratelimit.Caller{Subject: "user:bob", Plan: teamPlan, Also: []ratelimit.Charge{{Subject: "user:ann", Plan: annsPlan}}}
-	h := handler(t, l, bob, limit.Options{Shadow: true, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	h := handler(l, bob, limit.Options{Shadow: true, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 	use(t, l, ratelimit.Charge{Subject: "user:ann", Plan: annsPlan, Cost: 3})
 	for range 5 {
 		if w := get(h); w.Code != 500 || w.Header().Get("Retry-After") != "" || w.Header().Get("X-RateLimit-Remaining") != "0" {
@@ -140,9 +137,9 @@ func TestAlsoWithErrors(t *testing.T) {
 		"an unlimited one":    {ratelimit.Charge{Subject: "b", Plan: ratelimit.UnlimitedPlan("")}, 1, 200, "", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newEngine(t, &at)
+			l := newEngine(&at)
 			caller := ratelimit.Caller{Subject: "user:ann", Plan: annsPlan, Also: []ratelimit.Charge{c.also}}
-			h := handler(t, l, caller, limit.Options{Cost: func(*http.Request) int64 { return c.cost }}, ok)
+			h := handler(l, caller, limit.Options{Cost: func(*http.Request) int64 { return c.cost }}, ok)
 			expect(t, get(h), c.status, c.code, c.left)
 			if c.status != 200 {
 				wantLeft(t, l, "refused", 3, 10, 20)

@@ -29,13 +29,10 @@ func BenchmarkMiddleware(b *testing.B) {
 		also []ratelimit.Charge
 	}{{"bare", nil, nil}, {"allowed", roomy, nil}, {"denied", tight, nil}, {"allowed, two subjects", roomy, everybody}, {"denied, two subjects", tight, everybody}} {
 		b.Run(bench.name, func(b *testing.B) {
-			l, err := memory.New(memory.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			l := must(memory.New(memory.Options{}))
 			h := http.Handler(bare)
 			if bench.plan != nil {
-				h = handler(b, l, ratelimit.Caller{Subject: "owner-of-a-key-whose-name-has-45-characters-x", Plan: bench.plan, Also: bench.also}, limit.Options{}, bare)
+				h = handler(l, ratelimit.Caller{Subject: "owner-of-a-key-whose-name-has-45-characters-x", Plan: bench.plan, Also: bench.also}, limit.Options{}, bare)
 			}
 			w, r := nothing{http.Header{}}, httptest.NewRequest("GET", "/", nil)
 			b.ReportAllocs()

@@ -26,7 +26,7 @@ func denied(t *testing.T, plan *ratelimit.Plan, costs ...int64) map[string]any {
 	if len(costs) > 0 {
 		opts.Cost = func(*http.Request) int64 { n++; return costs[min(n, len(costs))-1] }
 	}
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok)
+	h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok)
 	for range 1000 {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("Accept", "application/problem+json")
@@ -95,7 +95,7 @@ func TestDenialNamesTheQuotasThatRefuse(t *testing.T) {
 	minute, hour := ratelimit.PerMinute(2), ratelimit.PerHour(4)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, minute, hour)
 	at := time.Unix(now, 0)
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, ok)
+	h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, ok)
 	for i, step := range []struct {
 		after  time.Duration
 		detail string
@@ -137,7 +137,7 @@ func TestDeny(t *testing.T) {
 	}
 	shadow := opts
 	shadow.Shadow = true
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	down := broken{ratelimit.ErrUnavailable}
 	for _, step := range []struct {
 		name       string
@@ -157,7 +157,7 @@ func TestDeny(t *testing.T) {
 		{"undecided", down, limited, opts, 1, `503 {"code":"unavailable","message":"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.","status":503}` + "\n", "1"},
 	} {
 		cost = step.cost
-		w := get(handler(t, step.limiter, step.caller, step.opts, ok))
+		w := get(handler(step.limiter, step.caller, step.opts, ok))
 		if diff := cmp.Diff(step.want, fmt.Sprint(w.Code, " ", w.Body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}

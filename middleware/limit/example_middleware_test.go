@@ -34,19 +34,13 @@ func show(h http.Handler, path string) {
 func Example_unlimitedPlan() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	unlimited := ratelimit.UnlimitedPlan("unlimited")
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if r.URL.Path == "/healthz" {
 			return ratelimit.Caller{Subject: "health", Plan: unlimited}, nil
 		}
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
-	}, limit.Options{})
-	if err != nil {
-		panic(err)
-	}
+	}, limit.Options{}))
 	api := limited(http.HandlerFunc(hello))
 	show(api, "/notes")
 	show(api, "/healthz")
@@ -60,11 +54,8 @@ func Example_unlimitedPlan() {
 // An export costs as much as twenty other requests.
 func ExampleOptions_cost() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(30))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Cost: func(r *http.Request) int64 {
@@ -76,10 +67,7 @@ func ExampleOptions_cost() {
 			}
 			return 1
 		},
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	api := limited(http.HandlerFunc(hello))
 	show(api, "/export")
 	show(api, "/export")
@@ -95,12 +83,9 @@ func ExampleOptions_cost() {
 // A service counts what becomes of its requests.
 func ExampleOptions_observe() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
+	engine := must(memory.New(noon))
 	requests := map[string]int{} // a counter with labels; one that is safe for concurrent use
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Cost: func(r *http.Request) int64 {
@@ -119,10 +104,7 @@ func ExampleOptions_observe() {
 				requests[c.Plan.Name()+" "+d.Outcome.String()]++
 			}
 		},
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	api := limited(http.HandlerFunc(hello))
 	for _, path := range []string{"/notes", "/notes", "/notes", "/export"} {
 		show(api, path)
@@ -145,19 +127,13 @@ func ExampleOptions_observe() {
 func ExampleOptions_shadow() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	smaller := ratelimit.MustPlan("free-2027", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
+	engine := must(memory.New(noon))
 	identify := func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: free}, nil
 	}
-	limited, err := limit.New(engine, identify, limit.Options{})
-	if err != nil {
-		panic(err)
-	}
+	limited := must(limit.New(engine, identify, limit.Options{}))
 	refused := 0
-	try, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	try := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		// A subject of its own: with "owner:17" each request would be charged twice.
 		c.Subject, c.Plan = "trial:"+c.Subject, smaller
@@ -170,10 +146,7 @@ func ExampleOptions_shadow() {
 				refused++
 			}
 		},
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	api := limited(try(http.HandlerFunc(hello))) // inside, it sees only what is admitted
 	for range 4 {
 		show(api, "/notes")
@@ -190,17 +163,11 @@ func ExampleOptions_shadow() {
 // A page on which callers see their usage asks without being charged.
 func Example_peek() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
+	engine := must(memory.New(noon))
 	if _, err := engine.Take(context.Background(), "owner:17", plan, 20); err != nil {
 		panic(err)
 	}
-	d, err := engine.Peek(context.Background(), "owner:17", plan)
-	if err != nil {
-		panic(err)
-	}
+	d := must(engine.Peek(context.Background(), "owner:17", plan))
 	for i, q := range plan.Quotas() {
 		fmt.Printf("%v: %d left until %v\n", q, d.States[i].Remaining, time.Unix(d.States[i].Reset, 0).UTC().Format(time.TimeOnly))
 	}
@@ -214,19 +181,13 @@ func Example_peek() {
 func Example_also() {
 	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
 	organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(3))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{
 			Subject: "user:" + r.FormValue("user"), Plan: user,
 			Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
 		}, nil
-	}, limit.Options{})
-	if err != nil {
-		panic(err)
-	}
+	}, limit.Options{}))
 	api := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, name := range []string{"ann", "ann", "ann", "bob", "bob"} {
 		show(api, "/?user="+name)
@@ -248,21 +209,15 @@ func Example_suspendedPlan() {
 		"monitor": ratelimit.UnlimitedPlan("internal"),
 	}
 	unknown := apierror.New(http.StatusForbidden, "unknown_user", "You have no account here.")
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		user := r.URL.Path[1:]
 		plan := plans[user]
 		if plan == nil {
 			return ratelimit.Caller{}, unknown
 		}
 		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
-	}, limit.Options{Errors: quiet})
-	if err != nil {
-		panic(err)
-	}
+	}, limit.Options{Errors: quiet}))
 	api := limited(http.HandlerFunc(hello))
 	for _, user := range []string{"ann", "bob", "monitor", "eve"} {
 		show(api, "/"+user)
@@ -287,7 +242,7 @@ func Example_grow() {
 		panic(err)
 	}
 	identify := limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
-	byPlan, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	byPlan := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}
 		return c, err
@@ -301,10 +256,7 @@ func Example_grow() {
 		Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, _ error) {
 			fmt.Println(c.Subject, d.Outcome, "cost", d.Cost)
 		},
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	handler := authenticate(byPlan(api))
 	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
 	request(handler)

@@ -20,10 +20,7 @@ import (
 // the header fields and the answer that the middleware would write.
 func ExampleDenial() {
 	plan := ratelimit.MustPlan("codes", ratelimit.Penalty{}, ratelimit.PerDay(2))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
+	engine := must(memory.New(noon))
 	errs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)} // nil: slog.Default
 	handler := errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		phone := r.PostFormValue("phone")
@@ -57,18 +54,12 @@ func ExampleDenial() {
 // Failed sign-ins alone are limited: three wrong passwords for a user in an hour.
 func ExampleOptions_chargeIf() {
 	plan := ratelimit.MustPlan("sign-in", ratelimit.Penalty{}, ratelimit.PerHour(3))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "sign-in:" + r.FormValue("user"), Plan: plan}, nil
 	}, limit.Options{
 		ChargeIf: func(_ *http.Request, status int) bool { return status == http.StatusUnauthorized },
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	signIn := limited(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("password") != "mellon" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -92,11 +83,8 @@ func ExampleOptions_chargeIf() {
 // A service answers denied requests in its own form, and in the client's language.
 func ExampleOptions_deny() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Headers: limit.NoHeaders, // Retry-After is set nevertheless
@@ -110,10 +98,7 @@ func ExampleOptions_deny() {
 			w.WriteHeader(e.Status)
 			fmt.Fprintf(w, "{\"error\":%q}\n", text)
 		},
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	api := limited(http.HandlerFunc(hello))
 	for range 2 {
 		r := httptest.NewRequest("GET", "/notes", nil)
@@ -130,18 +115,12 @@ func ExampleOptions_deny() {
 // The header fields of the IETF draft show every quota of the plan.
 func ExampleHeaderSet() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Headers: limit.DraftRateLimit, // with limit.XRateLimit|limit.DraftRateLimit both
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	w := httptest.NewRecorder()
 	limited(http.HandlerFunc(hello)).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	fmt.Println("RateLimit-Policy:", w.Header().Get("RateLimit-Policy"))
@@ -156,19 +135,13 @@ func ExampleHeaderSet() {
 // go beyond the limit.
 func ExampleReservation_Settle() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(10_000))
-	engine, err := memory.New(noon)
-	if err != nil {
-		panic(err)
-	}
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	engine := must(memory.New(noon))
+	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:17", Plan: plan}, nil
 	}, limit.Options{
 		Cost:    func(*http.Request) int64 { return 1000 },
 		Context: true,
-	})
-	if err != nil {
-		panic(err)
-	}
+	}))
 	used := map[string]int64{"/short": 20, "/long": 12_000}
 	api := limited(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "the answer")
@@ -180,10 +153,7 @@ func ExampleReservation_Settle() {
 	show(api, "/short")
 	show(api, "/long")
 	show(api, "/short")
-	d, err := engine.Peek(context.Background(), "user:17", plan)
-	if err != nil {
-		panic(err)
-	}
+	d := must(engine.Peek(context.Background(), "user:17", plan))
 	fmt.Println("left:", d.Remaining())
 	// Output:
 	// /short: 200, remaining "9000"

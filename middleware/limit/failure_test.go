@@ -77,7 +77,7 @@ func TestFailure(t *testing.T) {
 					t.Error("no error, although the engine failed")
 				}
 			}
-			w := get(handler(t, c.limiter, ratelimit.Caller{Subject: "a", Plan: plan, Also: c.also}, c.opts, ok))
+			w := get(handler(c.limiter, ratelimit.Caller{Subject: "a", Plan: plan, Also: c.also}, c.opts, ok))
 			expect(t, w, c.status, c.code, c.left)
 			if h := w.Header(); h.Get("Retry-After") != c.wait || h.Get("X-RateLimit-Limit") != "60" {
 				t.Errorf("the fields are %v, want the limit 60 and Retry-After %q", h, c.wait)
@@ -130,7 +130,7 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
 		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 		w := httptest.NewRecorder()
-		handler(t, waiting{}, caller, tt.opts, ok).ServeHTTP(w, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil))
+		handler(waiting{}, caller, tt.opts, ok).ServeHTTP(w, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil))
 		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.code) || observed != tt.observed {
 			t.Errorf("%s: %d %s, observed: %v; want %d %s, %v", tt.name, w.Code, w.Body, observed, tt.status, tt.code, tt.observed)
 		}
@@ -166,7 +166,7 @@ func TestInvalidCalls(t *testing.T) {
 		{"cost over all limits", ratelimit.Caller{Subject: "a", Plan: plan}, 1 << 62, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
 	} {
 		for engineName, l := range map[string]ratelimit.Limiter{
-			"memory": newEngine(t, &now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
+			"memory": newEngine(&now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
 		} {
 			for _, opts := range []limit.Options{
 				{}, {FailOpen: true}, {Shadow: true}, {FailOpen: true, Shadow: true},
@@ -176,7 +176,7 @@ func TestInvalidCalls(t *testing.T) {
 					opts.Cost = func(*http.Request) int64 { return tt.cost }
 					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
 					opts.Headers = limit.XRateLimit | limit.DraftRateLimit
-					w := get(handler(t, l, tt.caller, opts, ok))
+					w := get(handler(l, tt.caller, opts, ok))
 					var body struct{ Code string }
 					_ = json.Unmarshal(w.Body.Bytes(), &body)
 					status, code := tt.status, tt.code
@@ -230,13 +230,13 @@ func TestWrongDecisions(t *testing.T) {
 		var observed error
 		opts := limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }}
 		caller := ratelimit.Caller{Subject: "a", Plan: plan}
-		w := get(handler(t, wrongEngine{d}, caller, opts, ok))
+		w := get(handler(wrongEngine{d}, caller, opts, ok))
 		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !errors.Is(observed, ratelimit.ErrUnavailable) {
 			t.Errorf("%s: got %d with Retry-After %q, observed %v, want 503 with 1 and an error that wraps ErrUnavailable",
 				name, w.Code, w.Header().Get("Retry-After"), observed)
 		}
 		opts.FailOpen = true
-		if w := get(handler(t, wrongEngine{d}, caller, opts, ok)); w.Code != 200 {
+		if w := get(handler(wrongEngine{d}, caller, opts, ok)); w.Code != 200 {
 			t.Errorf("%s, fail open: got %d, want 200", name, w.Code)
 		}
 	}
@@ -249,7 +249,7 @@ func TestCostExceedsLimit(t *testing.T) {
 	var log bytes.Buffer
 	cost := int64(1)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
+	h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
 		Cost:   func(*http.Request) int64 { return cost },
 		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
 	}, ok)
@@ -281,7 +281,7 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	caller := ratelimit.Caller{Subject: "a", Plan: plan, Also: []ratelimit.Charge{{Subject: "b", Plan: plan}}}
 	for made := range 2 {
-		w := get(handler(t, partialEngine{made: made}, caller, limit.Options{}, ok))
+		w := get(handler(partialEngine{made: made}, caller, limit.Options{}, ok))
 		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("charge %d alone was made: %d with Retry-After %q, want 503 with 1", made+1, w.Code, w.Header().Get("Retry-After"))
 		}
@@ -298,7 +298,7 @@ func TestInvalidCallsAreLogged(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		opts := limit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-		get(handler(t, newEngine(t, &at), c, opts, ok))
+		get(handler(newEngine(&at), c, opts, ok))
 		if want := `identify or Options.Cost returned an invalid value ` + want; !strings.Contains(log.String(), want) {
 			t.Errorf("the log has %q, want %q in it", log.String(), want)
 		}

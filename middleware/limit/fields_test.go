@@ -130,7 +130,7 @@ func TestHeaderSets(t *testing.T) {
 			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban))},
 		"NoHeaders": {limit.NoHeaders, nil, nil, wait("30"), wait("120")},
 	} {
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: c.set}, ok)
+		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: c.set}, ok)
 		for i, want := range [][]string{c.first, c.second, c.limited, c.banned} {
 			if diff := cmp.Diff(want, rateFields(get(h).Header())); diff != "" {
 				t.Errorf("%s, response %d (-want +got):\n%s", name, i+1, diff)
@@ -161,8 +161,8 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 		"no headers": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), limit.NoHeaders,
 			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
 	} {
-		inner := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: c.inner}, limit.Options{Headers: c.set}, ok)
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: outer},
+		inner := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: c.inner}, limit.Options{Headers: c.set}, ok)
+		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: outer},
 			limit.Options{Cost: func(*http.Request) int64 { return 40 }}, inner.ServeHTTP)
 		if diff := cmp.Diff(c.want, rateFields(get(h).Header())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -174,7 +174,7 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 func TestHeaderSetsWhileTheEngineIsDown(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
 	for _, set := range []limit.HeaderSet{0, limit.DraftRateLimit, limit.NoHeaders} {
-		h := handler(t, broken{ratelimit.ErrUnavailable}, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: set}, ok)
+		h := handler(broken{ratelimit.ErrUnavailable}, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: set}, ok)
 		if w := get(h); w.Code != 503 || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("set %d: got %d with Retry-After %q, want 503 with 1", set, w.Code, w.Header().Get("Retry-After"))
 		}

@@ -24,24 +24,15 @@ import (
 var quiet = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 
 // engine returns an embedded engine whose clock is at *at.
-func newEngine(t testing.TB, at *time.Time) *memory.Limiter {
-	t.Helper()
-	l, err := memory.New(memory.Options{Now: func() time.Time { return *at }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+func newEngine(at *time.Time) *memory.Limiter {
+	return must(memory.New(memory.Options{Now: func() time.Time { return *at }}))
 }
 
-func handler(t testing.TB, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, next http.HandlerFunc) http.Handler {
-	t.Helper()
+func handler(l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, next http.HandlerFunc) http.Handler {
 	if opts.Errors == nil {
 		opts.Errors = quiet
 	}
-	mw, err := limit.New(l, func(*http.Request) (ratelimit.Caller, error) { return c, nil }, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mw := must(limit.New(l, func(*http.Request) (ratelimit.Caller, error) { return c, nil }, opts))
 	return mw(next)
 }
 
@@ -74,7 +65,7 @@ func TestFieldsOnEveryResponse(t *testing.T) {
 		"500":     func(w http.ResponseWriter, r *http.Request) { quiet.Respond(w, r, errors.New("secret")) },
 		"a panic": func(http.ResponseWriter, *http.Request) { panic("secret") },
 	} {
-		h := quiet.Recover(handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, next))
+		h := quiet.Recover(handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, next))
 		w := get(h)
 		for field, want := range map[string]string{"Limit": "100", "Remaining": "99", "Reset": "1800057600"} {
 			if got := w.Header().Values("X-RateLimit-" + field); len(got) != 1 || got[0] != want {
@@ -94,7 +85,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{second(limit.New(nil, identify, limit.Options{})), "the limiter must not be nil"},
 		{second(limit.New(unset, identify, limit.Options{})), "the limiter must not be nil"},
-		{second(limit.New(newEngine(t, &at), nil, limit.Options{})), "identify must not be nil"},
+		{second(limit.New(newEngine(&at), nil, limit.Options{})), "identify must not be nil"},
 		{second(limit.New(broken{}, identify, limit.Options{ChargeIf: limit.NotServerError})), "Options.ChargeIf needs a limiter that is an Adjuster"},
 	} {
 		if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
@@ -129,12 +120,9 @@ func TestIdentifyFails(t *testing.T) {
 			tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { t.Error("Observe was called") }
 			// A caller beside an error is not admitted.
-			mw, err := limit.New(broken{errors.New("asked")}, func(*http.Request) (ratelimit.Caller, error) {
+			mw := must(limit.New(broken{errors.New("asked")}, func(*http.Request) (ratelimit.Caller, error) {
 				return ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("")}, tt.err
-			}, tt.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, tt.opts))
 			w := get(mw(http.HandlerFunc(ok)))
 			expect(t, w, tt.status, tt.code, "")
 			if fields := rateFields(w.Header()); fields != nil {
@@ -159,7 +147,7 @@ func TestZeroPlanHasNoFields(t *testing.T) {
 				t.Errorf("observed plan %v and error %v", d.Plan, err)
 			}
 		}
-		w := get(handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
+		w := get(handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
 		if fields := rateFields(w.Header()); fields != nil {
 			t.Errorf("%+v: the response has %q", opts, fields)
 		}
@@ -182,7 +170,7 @@ func TestSuspendedPlan(t *testing.T) {
 	down := broken{errors.New("asked")}
 	for _, set := range []limit.HeaderSet{0, everyHeader, limit.NoHeaders} {
 		for _, open := range []bool{false, true} {
-			h := handler(t, down, caller, limit.Options{Headers: set, FailOpen: open, Observe: observe}, ok)
+			h := handler(down, caller, limit.Options{Headers: set, FailOpen: open, Observe: observe}, ok)
 			w := get(h)
 			want := []string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}
 			if set == limit.NoHeaders {
@@ -197,7 +185,7 @@ func TestSuspendedPlan(t *testing.T) {
 			}
 		}
 	}
-	h := handler(t, down, caller, limit.Options{Shadow: true, Observe: observe}, ok)
+	h := handler(down, caller, limit.Options{Shadow: true, Observe: observe}, ok)
 	expect(t, get(h), 200, "", "0")
 	if len(observed) != 7 {
 		t.Errorf("observed %d decisions, want 7", len(observed))
@@ -223,7 +211,7 @@ func TestUnlimitedPlan(t *testing.T) {
 		},
 	}
 	l := refunder{refunds: nil} // a refund would block
-	h := handler(t, l, caller, opts, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	h := handler(l, caller, opts, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 	for range 3 {
 		w := get(h)
 		if fields := rateFields(w.Header()); w.Code != 503 || fields != nil {
@@ -239,15 +227,15 @@ func TestUnlimitedPlan(t *testing.T) {
 // whichever side of it the shadow stands.
 func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
 	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
 	headers := limit.XRateLimit | limit.DraftRateLimit
 	enforce := func(next http.Handler) http.Handler {
-		return handler(t, l, inForce, limit.Options{Headers: headers}, next.ServeHTTP)
+		return handler(l, inForce, limit.Options{Headers: headers}, next.ServeHTTP)
 	}
 	shadow := func(next http.Handler) http.Handler {
-		return handler(t, l, trial, limit.Options{Headers: limit.XRateLimit | limit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
+		return handler(l, trial, limit.Options{Headers: limit.XRateLimit | limit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
 	}
 	for i, h := range []http.Handler{enforce(shadow(http.HandlerFunc(ok))), shadow(enforce(http.HandlerFunc(ok)))} {
 		w := get(h)
@@ -268,8 +256,8 @@ func TestShadowIsHarmless(t *testing.T) {
 	at := time.Unix(now, 0)
 	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))}
-	l := newEngine(t, &at)
-	h := handler(t, l, caller, limit.Options{
+	l := newEngine(&at)
+	h := handler(l, caller, limit.Options{
 		Shadow: true,
 		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 			if d.Struck {
@@ -291,4 +279,12 @@ func TestShadowIsHarmless(t *testing.T) {
 	if err != nil || d.StrikesLeft != 1 {
 		t.Errorf("after shadow mode %d strikes are left (%v), want all 1", d.StrikesLeft, err)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

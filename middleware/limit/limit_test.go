@@ -231,10 +231,7 @@ func TestBehindOtherLimits(t *testing.T) {
 }
 
 func TestClientsWithASource(t *testing.T) {
-	source, err := clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 	s := around(t, limit.Clients{Source: source}.ByIP(perYear(1)))
 	s.want(200, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.1")
 	s.want(200, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.2")

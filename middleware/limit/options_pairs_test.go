@@ -141,7 +141,7 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 			w.WriteHeader(http.StatusTeapot)
 		}
 	}
-	h := handler(t, l, c.callerOf(), opts, func(w http.ResponseWriter, r *http.Request) {
+	h := handler(l, c.callerOf(), opts, func(w http.ResponseWriter, r *http.Request) {
 		if c.settles >= 0 {
 			settled = limit.FromContext(r.Context()).Settle(r.Context(), c.settles)
 		}
@@ -207,10 +207,7 @@ func (l downFor) Adjust(ctx context.Context, subject string, d *ratelimit.Decisi
 func TestOptionsTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Unix(now, 0)
-	l, err := memory.New(memory.Options{Now: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(memory.New(memory.Options{Now: func() time.Time { return at }}))
 	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(fixedwindow.MaxUnits))
 	for range 20_000 {
 		c := randomCombination(r)
@@ -225,10 +222,7 @@ func TestOptionsTogether(t *testing.T) {
 		status, observed, settled := c.run(t, downFor{l, t})
 		var used [3]int64
 		for i, subject := range []string{"a", "b", "c"} {
-			d, err := l.Peek(t.Context(), subject, wide)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must(l.Peek(t.Context(), subject, wide))
 			used[i] = fixedwindow.MaxUnits - d.States[0].Remaining
 		}
 		text := fmt.Sprintf("%+v", c)

@@ -50,7 +50,7 @@ func exchangeWith(t *testing.T, opts limit.Options, request string, hangUp bool,
 	l := refunder{refunds: make(chan context.Context, 1)}
 	started, gone, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, opts, func(w http.ResponseWriter, r *http.Request) {
+	h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, opts, func(w http.ResponseWriter, r *http.Request) {
 		close(started)
 		<-gone
 		work(w, r)
@@ -66,10 +66,7 @@ func exchangeWith(t *testing.T, opts limit.Options, request string, hangUp bool,
 	}))
 	defer server.Close()
 
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", server.Listener.Addr().String()))
 	defer func() { _ = conn.Close() }()
 	go func() { _, _ = io.WriteString(conn, request) }()
 	<-started
@@ -216,7 +213,7 @@ func TestRefundOfBodies(t *testing.T) {
 				body.reading, body.release = make(chan struct{}), make(chan struct{})
 			}
 			var reader sync.WaitGroup
-			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
+			h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
 				if c.wait {
 					reader.Go(func() { read(r.Body) })
 					<-body.reading
@@ -277,7 +274,7 @@ func TestRefundAfterAWriteThatFails(t *testing.T) {
 		for _, gone := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				l := refunder{refunds: make(chan context.Context, 1)}
-				h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
+				h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
 					if work(w) != nil {
 						panic(http.ErrAbortHandler)
 					}
@@ -307,7 +304,7 @@ func TestRefundAfterATimeout(t *testing.T) {
 	over := make(chan struct{}) // if the handler ended with its deadline, it might be answered with 200
 	defer close(over)
 	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over })
-	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
+	h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
 		http.TimeoutHandler(slow, time.Millisecond, "late").ServeHTTP)
 	if w := get(h); w.Code != 503 || w.Header().Get("X-RateLimit-Limit") != "10" || len(l.refunds) != 1 {
 		t.Errorf("got %d with the limit %q and %d refunds, want 503 with 10 and one", w.Code, w.Header().Get("X-RateLimit-Limit"), len(l.refunds))
@@ -320,7 +317,7 @@ func TestRefundAfterTheServicesDeadline(t *testing.T) {
 	l := refunder{refunds: make(chan context.Context, 1)}
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	var during error
-	h := handler(t, refundFunc{l, func(ctx context.Context) { during = ctx.Err() }}, ratelimit.Caller{Subject: "a", Plan: plan},
+	h := handler(refundFunc{l, func(ctx context.Context) { during = ctx.Err() }}, ratelimit.Caller{Subject: "a", Plan: plan},
 		limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			w.WriteHeader(http.StatusGatewayTimeout)
@@ -367,7 +364,7 @@ func TestRefundOverHTTP2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := refunder{refunds: make(chan context.Context, 1)}
 			started, ended := make(chan struct{}), make(chan struct{})
-			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
+			h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
 				func(w http.ResponseWriter, r *http.Request) {
 					close(started)
 					if c.cancel {
@@ -387,10 +384,7 @@ func TestRefundOverHTTP2(t *testing.T) {
 			defer server.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, c.body())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(ctx, http.MethodPost, server.URL, c.body()))
 			go func() {
 				<-started
 				if c.cancel {
@@ -454,7 +448,7 @@ func TestChargeIf(t *testing.T) {
 		for _, charge := range []bool{true, false} {
 			l := refunder{refunds: make(chan context.Context, 1)}
 			var asked []int
-			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{
+			h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{
 				ChargeIf: func(_ *http.Request, status int) bool {
 					asked = append(asked, status)
 					return charge

@@ -36,10 +36,7 @@ func (f *flaky) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 func used(t *testing.T, l *memory.Limiter, subject string) [2]int64 {
 	t.Helper()
 	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
-	d, err := l.Peek(t.Context(), subject, wide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(l.Peek(t.Context(), subject, wide))
 	return [2]int64{fixedwindow.MaxUnits - d.States[0].Remaining, fixedwindow.MaxUnits - d.States[1].Remaining}
 }
 
@@ -57,7 +54,7 @@ func reserve(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.O
 	opts.Context = true
 	opts.Cost = func(*http.Request) int64 { return 40 }
 	served := false
-	h := handler(t, l, c, opts, func(w http.ResponseWriter, r *http.Request) {
+	h := handler(l, c, opts, func(w http.ResponseWriter, r *http.Request) {
 		served = true
 		res = limit.FromContext(r.Context())
 		if work != nil {
@@ -97,7 +94,7 @@ func TestCopiesOfTheRequest(t *testing.T) {
 		return true
 	}
 	for _, opts := range []limit.Options{{Context: true}, {ChargeIf: chargeIf}, {Context: true, ChargeIf: chargeIf}} {
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
+		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
 		ctx := context.WithValue(t.Context(), userKey{}, "ann")
 		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/pets", strings.NewReader("{}"))
 		h.ServeHTTP(httptest.NewRecorder(), r)
@@ -112,7 +109,7 @@ func TestContextIsAnOption(t *testing.T) {
 	at := time.Unix(now, 0)
 	for _, opts := range []limit.Options{{}, {ChargeIf: limit.NotServerError}} {
 		outer := httptest.NewRequest("GET", "/", nil)
-		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
+		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
 			if r != outer || limit.FromContext(r.Context()) != nil {
 				t.Error("the request is a copy, or has a reservation")
 			}
@@ -130,7 +127,7 @@ func TestContextOfSeveralChargesIsWeighted(t *testing.T) {
 		if weighted {
 			opts.Cost = func(*http.Request) int64 { return 1 }
 		}
-		h := handler(t, newEngine(t, &at), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
+		h := handler(newEngine(&at), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
 			if d := limit.FromContext(r.Context()).Decision(); d.Weighted != weighted {
 				t.Errorf("with Options.Cost (%t) Weighted is %t", weighted, d.Weighted)
 			}

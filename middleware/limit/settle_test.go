@@ -25,7 +25,7 @@ import (
 // the request still costs come back first.
 func TestSettleUnderASmoothQuota(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
 	settle(t, res, 400)
@@ -48,7 +48,7 @@ func TestSettleUnderASmoothQuota(t *testing.T) {
 // strike.
 func TestSettleBeyondTheLimit(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	settle(t, res, 250)
 	d, err := l.Peek(t.Context(), "a", tokens)
@@ -61,7 +61,7 @@ func TestSettleBeyondTheLimit(t *testing.T) {
 // Units count in the windows in which the request was charged, as far as they are open.
 func TestSettleAfterTheResponse(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	first := reserve(t, l, caller, limit.Options{}, nil)
 	second := reserve(t, l, caller, limit.Options{}, nil)
@@ -83,7 +83,7 @@ func TestSettleAfterTheResponse(t *testing.T) {
 // A client that disconnects does not avoid the charge.
 func TestSettleAfterTheContextEnded(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := &flaky{Limiter: newEngine(t, &at)}
+	l := &flaky{Limiter: newEngine(&at)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, units := range []int64{50, 3} {
@@ -98,7 +98,7 @@ func TestSettleAfterTheContextEnded(t *testing.T) {
 // Concurrent calls about one request leave it at the units of one of them.
 func TestSettleConcurrently(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -114,7 +114,7 @@ func TestSettleConcurrently(t *testing.T) {
 // request is then settled lower, up to Limit units are given back, the dropped ones too.
 func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100).Smooth(100))
 	if _, err := l.Take(t.Context(), "a", plan, 30); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func (l *lossy) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 // settled is not given back, and one that was given back can be settled.
 func TestSettleHistories(t *testing.T) {
 	at := time.Unix(now, 0)
-	memory := newEngine(t, &at)
+	memory := newEngine(&at)
 	for seed := range race.Fewer(2000) {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		l := &lossy{memory, random, false, map[string]bool{}}
@@ -223,7 +223,7 @@ func TestSettleIsOneCall(t *testing.T) {
 		"a window": tokens, "a small burst": ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100_000).Smooth(40)),
 	} {
 		at := time.Unix(now, 0)
-		l := &flaky{Limiter: newEngine(t, &at)}
+		l := &flaky{Limiter: newEngine(&at)}
 		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
 		for i, units := range []int64{100_000, 30} {
 			settle(t, res, units)
@@ -241,7 +241,7 @@ func TestSettleIsOneCall(t *testing.T) {
 // nothing back twice.
 func TestSettleAfterALostRefund(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := &forgetful{newEngine(t, &at), map[string]bool{}}
+	l := &forgetful{newEngine(&at), map[string]bool{}}
 	if _, err := l.Take(t.Context(), "a", tokens, 50); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ type onlyTake struct{ ratelimit.Limiter }
 // The further charges of an unlimited caller are made, and Settle changes them.
 func TestSettleOfAnUnlimitedCaller(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	caller := ratelimit.Caller{Subject: "staff", Plan: ratelimit.UnlimitedPlan("u"), Also: []ratelimit.Charge{{Subject: "a", Plan: tokens}}}
 	res := reserve(t, l, caller, limit.Options{}, nil)
 	wantUsed(t, l, "charged", [2]int64{40, 40})
@@ -290,7 +290,7 @@ func TestSettleOfAnUnlimitedCaller(t *testing.T) {
 func TestSettleWithAnEngineThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Unix(now, 0)
-		res := reserve(t, hung{newEngine(t, &at)}, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
+		res := reserve(t, hung{newEngine(&at)}, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 		for _, units := range []int64{70, 3} {
 			err := res.Settle(t.Context(), units)
 			if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
@@ -310,7 +310,7 @@ func (hung) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64
 // An adjustment that the engine finds invalid was not made, and is not repeated.
 func TestSettleAfterAnInvalidCall(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := &flaky{Limiter: newEngine(t, &at)}
+	l := &flaky{Limiter: newEngine(&at)}
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	l.down = ratelimit.ErrInvalid
 	if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, ratelimit.ErrUnavailable) {
@@ -326,7 +326,7 @@ func TestSettleAfterAnInvalidCall(t *testing.T) {
 
 func TestSettleRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
+	l := newEngine(&at)
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	reserved := reserve(t, l, caller, limit.Options{}, nil)
 	for name, c := range map[string]struct {
@@ -336,15 +336,15 @@ func TestSettleRefuses(t *testing.T) {
 	}{
 		"no reservation":        {limit.FromContext(t.Context()), 1, false},
 		"negative units":        {reserved, -1, false},
-		"not an Adjuster, more": {reserve(t, onlyTake{newEngine(t, &at)}, caller, limit.Options{}, nil), 41, true},
-		"not an Adjuster, less": {reserve(t, onlyTake{newEngine(t, &at)}, caller, limit.Options{}, nil), 39, true},
+		"not an Adjuster, more": {reserve(t, onlyTake{newEngine(&at)}, caller, limit.Options{}, nil), 41, true},
+		"not an Adjuster, less": {reserve(t, onlyTake{newEngine(&at)}, caller, limit.Options{}, nil), 39, true},
 	} {
 		err := c.res.Settle(t.Context(), c.units)
 		if !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) != c.unsupported {
 			t.Errorf("%s: got error %v, want one that wraps ErrInvalid, and ErrUnsupported: %t", name, err, c.unsupported)
 		}
 	}
-	settle(t, reserve(t, onlyTake{newEngine(t, &at)}, caller, limit.Options{}, nil), 40) // nothing is added or given back
+	settle(t, reserve(t, onlyTake{newEngine(&at)}, caller, limit.Options{}, nil), 40) // nothing is added or given back
 	var none *limit.Reservation
 	if none.Decision() != (ratelimit.Decision{}) || none.Caller().Subject != "" {
 		t.Error("a request without a reservation has a decision or a caller")

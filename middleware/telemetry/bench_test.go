@@ -36,10 +36,7 @@ func BenchmarkHooks(b *testing.B) {
 			}
 		})
 	}
-	l, err := memory.New(memory.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must(memory.New(memory.Options{}))
 	roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerDay(fixedwindow.MaxUnits))
 	for name, t := range map[string]*telemetry.Telemetry{"take": c.Telemetry, "take without telemetry": nil} {
 		b.Run(name, func(b *testing.B) {

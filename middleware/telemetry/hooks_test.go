@@ -101,14 +101,8 @@ func TestRedisBatchesAreMeasured(t *testing.T) {
 
 func TestEnginesAreObserved(t *testing.T) {
 	c := collect(t)
-	local, err := memory.New(memory.Options{MaxSubjects: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := must(memory.New(memory.Options{MaxSubjects: 4096}))
+	engine := must(failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1}))
 	defer engine.Close()
 	if err := errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine)); err != nil {
 		t.Fatal(err)
@@ -191,10 +185,7 @@ func (*nothing) ServeHTTP(http.ResponseWriter, *http.Request) {}
 // matters most.
 func TestTakeAllIsMeasured(t *testing.T) {
 	c := collect(t)
-	l, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(memory.New(memory.Options{}))
 	once := ratelimit.MustPlan("once", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	charges := []ratelimit.Charge{{Subject: "owner:ann", Plan: free, Cost: 1}, {Subject: "everybody", Plan: once, Cost: 1}}
 	decisions := make([]ratelimit.Decision, 2)
@@ -261,16 +252,10 @@ func TestNilRecordsNothing(t *testing.T) {
 
 func TestObserveInFlight(t *testing.T) {
 	c := collect(t)
-	owners, err := inflight.New(1, func(r *http.Request) (inflight.Caller, error) {
+	owners := must(inflight.New(1, func(r *http.Request) (inflight.Caller, error) {
 		return inflight.Caller{Subject: r.URL.Path}, nil
-	}, inflight.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	process, err := inflight.NewProcess(10, inflight.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, inflight.Options{}))
+	process := must(inflight.NewProcess(10, inflight.Options{}))
 	for name, l := range map[string]*inflight.Limiter{"owners": owners, "process": process} {
 		if err := c.ObserveInFlight(name, l); err != nil {
 			t.Fatal(err)
@@ -303,7 +288,7 @@ func TestObserveInFlight(t *testing.T) {
 
 func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 	c := collect(t)
-	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
+	auth := must(bearer.New("pets", func(_ context.Context, token string) (string, error) {
 		switch token {
 		case "good":
 			return "ann", nil
@@ -311,10 +296,7 @@ func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 			return "", bearer.ErrInvalid
 		}
 		return "", errors.New("the store is away")
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, bearer.Options{}))
 	count := c.Authentication(http.NotFoundHandler())
 	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
 		r := httptest.NewRequest("GET", "/", nil)

@@ -138,12 +138,9 @@ func TestTheClientAddressIsThatOfTheService(t *testing.T) {
 func TestSpansHaveTheDecision(t *testing.T) {
 	const token = "pet_live_secret"
 	c := collect(t)
-	auth, err := bearer.New("pets", func(context.Context, string) (apikey.Principal, error) {
+	auth := must(bearer.New("pets", func(context.Context, string) (apikey.Principal, error) {
 		return apikey.Principal{KeyID: "key_17", Owner: "ann", Plan: free}, nil
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, bearer.Options{}))
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	span := traced(t, telemetry.RouteOptions{}, auth.Identify(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
