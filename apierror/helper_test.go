@@ -32,10 +32,7 @@ func golden(t *testing.T, name, got string) {
 		}
 		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(file))
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the body differs from %s (-want +got):\n%s", file, diff)
 	}
@@ -120,10 +117,7 @@ type response struct {
 // and reads one response. Clients of net/http would tidy the target.
 func exchange(t *testing.T, srv *httptest.Server, text string) response {
 	t.Helper()
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
 	if _, err := io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 		t.Fatal(err)
@@ -140,18 +134,20 @@ func exchange(t *testing.T, srv *httptest.Server, text string) response {
 // do sends a request by the server's client, with header fields in pairs.
 func do(t *testing.T, srv *httptest.Server, method, path string, fields ...string) response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), method, srv.URL+path, nil))
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}
-	res, err := srv.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(srv.Client().Do(r))
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	return response{res, string(body), err}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -110,10 +110,7 @@ func TestGoneClientIsNoError(t *testing.T) {
 
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-arrived; cancel() }()
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil))
 			if res, err := srv.Client().Do(r); err == nil {
 				res.Body.Close()
 				t.Errorf("the cancelled request was answered with %d", res.StatusCode)

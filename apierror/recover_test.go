@@ -124,10 +124,7 @@ func TestRecoverAfterTheResponseHasBegun(t *testing.T) {
 					panic("late")
 				})), http2)
 
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil))
 				res, err := srv.Client().Do(r)
 				if err == nil {
 					_, err = io.ReadAll(res.Body)

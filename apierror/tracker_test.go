@@ -170,10 +170,7 @@ func upload(t *testing.T) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	file, err := form.CreateFormFile("photo", "rex.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(form.CreateFormFile("photo", "rex.png"))
 	_, _ = file.Write(bytes.Repeat([]byte("x"), 1000))
 	if err := form.Close(); err != nil {
 		t.Fatal(err)
@@ -189,17 +186,13 @@ func parse(t *testing.T, dir string, r *http.Request) {
 	if err := r.ParseMultipartForm(0); err != nil {
 		t.Error(err)
 	}
-	if left(t, dir) == 0 {
+	if left(dir) == 0 {
 		t.Error("the form has no temporary file: this test shows nothing")
 	}
 }
 
-func left(t *testing.T, dir string) int {
-	t.Helper()
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+func left(dir string) int {
+	files := must(os.ReadDir(dir))
 	return len(files)
 }
 
@@ -231,7 +224,7 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 				defer func() { _ = recover() }() // an abort
 				h.ServeHTTP(httptest.NewRecorder(), upload(t))
 			}()
-			if n := left(t, dir); n != 0 {
+			if n := left(dir); n != 0 {
 				t.Fatalf("%s, ended by %s, leaves %d temporary files", where, name, n)
 			}
 		}
@@ -247,7 +240,7 @@ func TestFilesOfAnOuterHandlerStay(t *testing.T) {
 	parse(t, dir, r)
 	defer func() { _ = r.MultipartForm.RemoveAll() }()
 	failing(nil, petNotFound).ServeHTTP(httptest.NewRecorder(), r)
-	if left(t, dir) == 0 {
+	if left(dir) == 0 {
 		t.Error("Handle removed the files of a form that was parsed before it")
 	}
 }

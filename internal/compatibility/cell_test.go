@@ -101,10 +101,7 @@ func observe(t *testing.T, b behaviour, http2 bool, dir, file string, m wrapped)
 	if c.sent.Load() {
 		c.served("the connection was given the file")
 	}
-	left, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must(os.ReadDir(dir))
 	if len(left) > 0 {
 		c.served("%d temporary files are left", len(left))
 		for _, f := range left {
@@ -143,4 +140,12 @@ func (conn *fileConn) ReadFrom(src io.Reader) (int64, error) {
 		conn.c.sent.Store(true)
 	}
 	return conn.TCPConn.ReadFrom(src)
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -105,7 +105,7 @@ func TestEveryMiddlewareHasARow(t *testing.T) {
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		for _, name := range makers(t, path) {
+		for _, name := range makers(path) {
 			if !rows[name] && !slices.Contains(likeByPlan, name) && name != "gateway.New" { // has no handler inside it
 				t.Errorf("%s is a middleware: add it to middlewares_test.go", name)
 			}
@@ -126,17 +126,10 @@ var makesHandler = regexp.MustCompile(`^(http\.Handler|Middleware|middleware\.Mi
 
 // makers returns the exported functions of a file that return a handler or a
 // middleware.
-func makers(t *testing.T, path string) []string {
-	t.Helper()
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+func makers(path string) []string {
+	source := must(os.ReadFile(path))
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, path, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(parser.ParseFile(files, path, source, parser.SkipObjectResolution))
 	text := func(n ast.Node) string {
 		return string(source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset])
 	}

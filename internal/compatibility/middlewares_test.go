@@ -89,12 +89,12 @@ var middlewares = []wrapped{
 			next.ServeHTTP(middleware.TrackResponse(w), r)
 		})
 	}},
-	{"bearer.Authenticator.Identify", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Identify(next) }},
+	{"bearer.Authenticator.Identify", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator().Identify(next) }},
 	{"bearer.Authenticator.Require", nil, func(t *testing.T, next http.Handler) http.Handler {
-		a := authenticator(t)
+		a := authenticator()
 		return a.Identify(a.Require(next))
 	}},
-	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Protect(next) }},
+	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator().Protect(next) }},
 	{"limit.ByPlan", limited, func(_ *testing.T, next http.Handler) http.Handler {
 		plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 		return limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "ann", plan })(next)
@@ -104,10 +104,7 @@ var middlewares = []wrapped{
 	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
 	{"inflight.Limiter.Middleware", nil, func(t *testing.T, next http.Handler) http.Handler {
-		l, err := inflight.NewProcess(100, inflight.Options{Errors: responder})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(inflight.NewProcess(100, inflight.Options{Errors: responder}))
 		return l.Middleware(next)
 	}},
 	{"middleware.Chain", everythingAdds(), everything},
@@ -120,7 +117,7 @@ var likeByPlan = []string{
 
 // everything is a service with all of them.
 func everything(t *testing.T, next http.Handler) http.Handler {
-	a := authenticator(t)
+	a := authenticator()
 	return middleware.Chain(responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		next.ServeHTTP(w, r)
 		return nil
@@ -169,13 +166,8 @@ type enabled struct{ slog.Handler }
 
 func (enabled) Enabled(context.Context, slog.Level) bool { return true }
 
-func authenticator(t *testing.T) *bearer.Authenticator[string] {
-	t.Helper()
-	a, err := bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+func authenticator() *bearer.Authenticator[string] {
+	return must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder}))
 }
 
 func newLimit(o limit.Options) func(*testing.T, http.Handler) http.Handler {
@@ -183,16 +175,10 @@ func newLimit(o limit.Options) func(*testing.T, http.Handler) http.Handler {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 	return func(t *testing.T, next http.Handler) http.Handler {
 		t.Helper()
-		l, err := memory.New(memory.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := limit.New(l, func(*http.Request) (ratelimit.Caller, error) {
+		l := must(memory.New(memory.Options{}))
+		m := must(limit.New(l, func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
-		}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, o))
 		return m(next)
 	}
 }

@@ -94,9 +94,9 @@ func costs(units int64) func(*http.Request) int64 {
 // failing returns pets behind a limiter whose engine does not answer.
 func failing(open bool) state {
 	return func(t *testing.T) http.Handler {
-		engine := ratelimittest.NewRecorder(newEngine(t))
+		engine := ratelimittest.NewRecorder(newEngine())
 		engine.Fail()
-		return counted(t, engine, owner(free), limit.Options{FailOpen: open})
+		return counted(engine, owner(free), limit.Options{FailOpen: open})
 	}
 }
 
@@ -113,10 +113,10 @@ var quotas = part{
 			name: "several_charges", title: "Several charges",
 			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The fields of an admitted request describe the one with less left.",
 			handler: func(t *testing.T) http.Handler {
-				engine := newEngine(t)
+				engine := newEngine()
 				organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 				use(t, engine, "organisation:7", organisation, 1000)
-				return counted(t, engine, ratelimit.Caller{
+				return counted(engine, ratelimit.Caller{
 					Subject: "user:ann", Plan: free,
 					Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
 				}, limit.Options{})
@@ -191,14 +191,14 @@ var inProgress = part{
 			text: "The client has as many requests in progress as it may. Wait until one of them has finished, and send fewer at once.",
 			handler: func(t *testing.T) http.Handler {
 				identify := func(*http.Request) (inflight.Caller, error) { return inflight.Caller{Subject: "owner:ann"}, nil }
-				return busy(t, must[*inflight.Limiter](t)(inflight.New(1, identify, inflight.Options{Errors: quiet})))
+				return busy(t, must(inflight.New(1, identify, inflight.Options{Errors: quiet})))
 			},
 		},
 		{
 			name: "inflight_process", title: "Overloaded",
 			text: "The server has as many requests in progress as it can handle, of all clients together. Retry, with growing pauses. A proxy can try another server.",
 			handler: func(t *testing.T) http.Handler {
-				return busy(t, must[*inflight.Limiter](t)(inflight.NewProcess(1, inflight.Options{Errors: quiet})))
+				return busy(t, must(inflight.NewProcess(1, inflight.Options{Errors: quiet})))
 			},
 		},
 	},

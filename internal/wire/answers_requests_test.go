@@ -95,8 +95,8 @@ var authentication = part{
 			text: "The order is that of `auth.Identify(limit(auth.Require(api)))`, and requests without a valid token are charged to the network. Every refusal further in has the fields, also 404, 405, 413 and 5xx.",
 			handler: func(t *testing.T) http.Handler {
 				network := ratelimit.Caller{Subject: "network:192.0.2.1/32", Plan: free, Kind: ratelimit.KindNetwork}
-				auth := authenticator(t, bearer.ErrInvalid)
-				return auth.Identify(limiter(t, newEngine(t), network, limit.Options{})(auth.Require(pets)))
+				auth := authenticator(bearer.ErrInvalid)
+				return auth.Identify(limiter(newEngine(), network, limit.Options{})(auth.Require(pets)))
 			},
 		},
 		{
@@ -123,13 +123,13 @@ var authentication = part{
 // protected returns pets behind an authenticator that fails to verify tokens with err.
 func protected(err error) state {
 	return func(t *testing.T) http.Handler {
-		return authenticator(t, err).Protect(pets)
+		return authenticator(err).Protect(pets)
 	}
 }
 
-func authenticator(t *testing.T, err error) *bearer.Authenticator[string] {
+func authenticator(err error) *bearer.Authenticator[string] {
 	verify := func(context.Context, string) (string, error) { return "", fmt.Errorf("verify: %w", err) }
-	return must[*bearer.Authenticator[string]](t)(bearer.New("pets", verify, bearer.Options{Errors: quiet}))
+	return must(bearer.New("pets", verify, bearer.Options{Errors: quiet}))
 }
 
 var deprecated = part{
@@ -159,7 +159,7 @@ var deprecated = part{
 // declared returns pets as a deprecated operation.
 func declared(sunset time.Time, brownouts ...deprecation.Brownout) state {
 	return func(t *testing.T) http.Handler {
-		return must[*deprecation.Declaration](t)(deprecation.New(deprecation.Options{
+		return must(deprecation.New(deprecation.Options{
 			Since:         time.Date(2025, time.December, 1, 0, 0, 0, 0, time.UTC),
 			Sunset:        sunset,
 			Documentation: "https://api.example.com/changes#pets",
@@ -201,7 +201,7 @@ func (u usedUp) RetryAfter() time.Duration { return time.Duration(u) }
 // forwarded returns a gateway to a backend that fails with err.
 func forwarded(err error) state {
 	return func(t *testing.T) http.Handler {
-		return must[http.Handler](t)(gateway.New(&httputil.ReverseProxy{
+		return must(gateway.New(&httputil.ReverseProxy{
 			Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", "backend" },
 			Transport: broken{err},
 		}, quiet))

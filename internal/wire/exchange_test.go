@@ -34,10 +34,7 @@ func exchange(t *testing.T, a answer) (response []byte) {
 		time.Sleep(time.Until(start))
 		srv := httptest.NewServer(a.handler(t))
 		defer srv.Close()
-		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 		defer conn.Close()
 		request := a.sent()
 		if _, err := io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+a.rest); err != nil {
@@ -80,20 +77,17 @@ var pets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `[{"id":1,"name":"Rex"}]`)
 })
 
-// must returns v, or fails the test.
-func must[V any](t *testing.T) func(v V, err error) V {
-	return func(v V, err error) V {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
 	}
+	return v
 }
 
 // newEngine returns an engine on the clock of the bubble.
-func newEngine(t *testing.T) *memory.Limiter {
-	return must[*memory.Limiter](t)(memory.New(memory.Options{Now: time.Now}))
+func newEngine() *memory.Limiter {
+	return must(memory.New(memory.Options{Now: time.Now}))
 }
 
 // owner is an owner of API keys with a plan.
@@ -104,9 +98,9 @@ func owner(plan *ratelimit.Plan) ratelimit.Caller {
 // limited returns pets behind a limiter for an owner that has used some units.
 func limited(plan *ratelimit.Plan, used int64, opts limit.Options) state {
 	return func(t *testing.T) http.Handler {
-		engine := newEngine(t)
+		engine := newEngine()
 		use(t, engine, "owner:ann", plan, used)
-		return counted(t, engine, owner(plan), opts)
+		return counted(engine, owner(plan), opts)
 	}
 }
 
@@ -120,15 +114,15 @@ func use(t *testing.T, l ratelimit.Limiter, subject string, plan *ratelimit.Plan
 }
 
 // counted returns pets behind a limiter for one caller.
-func counted(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) http.Handler {
-	return limiter(t, l, c, opts)(pets)
+func counted(l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) http.Handler {
+	return limiter(l, c, opts)(pets)
 }
 
 // limiter returns a limiter for one caller.
-func limiter(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) func(http.Handler) http.Handler {
+func limiter(l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) func(http.Handler) http.Handler {
 	opts.Errors = quiet
 	identify := func(*http.Request) (ratelimit.Caller, error) { return c, nil }
-	return must[func(http.Handler) http.Handler](t)(limit.New(l, identify, opts))
+	return must(limit.New(l, identify, opts))
 }
 
 // struck returns pets behind a limiter for a caller of a kind that has sent so many
@@ -137,7 +131,7 @@ func struck(kind ratelimit.Kind, strikes int) state {
 	return func(t *testing.T) http.Handler {
 		c := owner(free)
 		c.Kind = kind
-		h := counted(t, newEngine(t), c, limit.Options{})
+		h := counted(newEngine(), c, limit.Options{})
 		spend(h, 61)
 		time.Sleep(3 * time.Second)
 		spend(h, strikes)

@@ -121,10 +121,7 @@ func others() string {
 
 // checkCodes checks that each code of package apierror is in an answer, or is known to be sent elsewhere.
 func checkCodes(t *testing.T, received map[string]string) {
-	source, err := os.ReadFile("../../apierror/error.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(os.ReadFile("../../apierror/error.go"))
 	shown := make(map[string]bool)
 	for _, response := range received {
 		if found := codeInBody.FindStringSubmatch(response); found != nil {

@@ -62,7 +62,7 @@ func TestAnswers(t *testing.T) {
 	if !complete {
 		return // some have failed, or -run has left them out
 	}
-	if stale := stale(t, files); len(stale) > 0 {
+	if stale := stale(files); len(stale) > 0 {
 		t.Errorf("testdata has files of no answer, remove them: %s", strings.Join(stale, ", "))
 	}
 	checkCodes(t, files)
@@ -94,21 +94,15 @@ func compare(t *testing.T, file string, got []byte) {
 		}
 		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(file))
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("the code gives something else than %s has; if that is right, go test ./internal/wire -update writes it (-want +got):\n%s", file, diff)
 	}
 }
 
 // stale returns the files in testdata that belong to no answer.
-func stale(t *testing.T, answers map[string]string) (names []string) {
-	found, err := filepath.Glob("testdata/*.http")
-	if err != nil {
-		t.Fatal(err)
-	}
+func stale(answers map[string]string) (names []string) {
+	found := must(filepath.Glob("testdata/*.http"))
 	known := slices.Collect(maps.Keys(answers))
 	for _, file := range found {
 		if name := strings.TrimSuffix(filepath.Base(file), ".http"); !slices.Contains(known, name) {
