@@ -42,7 +42,7 @@ func TestIdentifyFails(t *testing.T) {
 					return ratelimit.Caller{}, c.err
 				}
 				cl.header = http.Header{"X-Tenant": {"acme"}}
-				a := cl.call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehouseconnect.Options{Errors: errs})))
+				a := cl.call(t.Context(), start(t, same, limited(contract.NewClock().Engine(t), identify, gatehouseconnect.Options{Errors: errs})))
 				expect(t, a, c.code, c.message)
 				if c.code == connect.CodeInternal && !strings.Contains(logs.Text(), "secret-host") {
 					t.Errorf("the log has %q", logs.Text())
@@ -90,7 +90,7 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 		}
-		url := start(t, handler, limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}),
+		url := start(t, handler, limited(engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}),
 			gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError}), after)
 		if a := c.call(ctx, url); a.err == nil {
 			t.Error("the client sees a success")
@@ -122,17 +122,11 @@ func TestFaultsOfTheClientStayCharged(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, h2c %t", name, protocol, h2c), func(t *testing.T) {
 					engine, ann := contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two})
 					post := func(opts gatehouseconnect.Options) {
-						r, err := http.NewRequest(http.MethodPost, start(t, same, limited(t, engine, ann, opts))+c.method, strings.NewReader(c.body))
-						if err != nil {
-							t.Fatal(err)
-						}
+						r := must(http.NewRequest(http.MethodPost, start(t, same, limited(engine, ann, opts))+c.method, strings.NewReader(c.body)))
 						r.Header.Set("Content-Type", "application/"+protocol+"+proto")
 						transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
 						defer transport.CloseIdleConnections()
-						resp, err := transport.RoundTrip(r)
-						if err != nil {
-							t.Fatal(err)
-						}
+						resp := must(transport.RoundTrip(r))
 						_, _ = io.Copy(io.Discard, resp.Body)
 						_ = resp.Body.Close()
 					}
@@ -174,7 +168,7 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		"cannot send":    {conn{send: broken}, 1},
 	} {
 		engine := contract.NewClock().Engine(t)
-		i := limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError})[0]
+		i := limited(engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError})[0]
 		handler := i.WrapStreamingHandler(func(_ context.Context, s connect.StreamingHandlerConn) error {
 			if s.Receive(nil) != c.conn.receive || s.Send(nil) != c.conn.send {
 				t.Errorf("%s: the handler gets other errors", name)
@@ -232,7 +226,7 @@ func TestChargeIf(t *testing.T) {
 					return c.err
 				}
 				charged := ratelimit.Caller{Subject: "ann", Plan: contract.Two, Also: []ratelimit.Charge{{Subject: "all", Plan: contract.Two}}}
-				a := cl.call(t.Context(), start(t, handler, limited(t, engine, contract.Caller(charged), opts)))
+				a := cl.call(t.Context(), start(t, handler, limited(engine, contract.Caller(charged), opts)))
 				if !c.panics && !opts.Shadow && a.field("X-RateLimit-Remaining") != "1" {
 					t.Errorf("fields %v", a.fields)
 				}

@@ -171,12 +171,8 @@ func everyClient(t *testing.T, test func(*testing.T, client)) {
 	}
 }
 
-func limited(t *testing.T, l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts gatehouseconnect.Options) []connect.Interceptor {
-	t.Helper()
-	i, err := gatehouseconnect.New(l, identify, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+func limited(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts gatehouseconnect.Options) []connect.Interceptor {
+	i := must(gatehouseconnect.New(l, identify, opts))
 	return []connect.Interceptor{i}
 }
 
@@ -190,4 +186,12 @@ func expect(t *testing.T, a answer, code connect.Code, message string) {
 	case e == nil || e.Code() != code || message != "" && e.Message() != message:
 		t.Errorf("the call ended with %v, want %v %q", a.err, code, message)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -24,7 +24,7 @@ import (
 func TestLimited(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
 		at := contract.NewClock()
-		url := start(t, same, limited(t, at.Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehouseconnect.Options{}))
+		url := start(t, same, limited(at.Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehouseconnect.Options{}))
 		for _, left := range []string{"1", "0"} {
 			a := c.call(t.Context(), url)
 			expect(t, a, 0, "")
@@ -54,7 +54,7 @@ func TestLimited(t *testing.T) {
 func TestSuspendedPlan(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
 		debtor := contract.Caller(ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("debtor")})
-		a := c.call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), debtor, gatehouseconnect.Options{})))
+		a := c.call(t.Context(), start(t, same, limited(contract.NewClock().Engine(t), debtor, gatehouseconnect.Options{})))
 		expect(t, a, connect.CodePermissionDenied, "Your plan is suspended and allows no requests. Contact the operator of this service.")
 		info, failure := detail[*errdetails.RetryInfo](a.err), detail[*errdetails.QuotaFailure](a.err)
 		if a.reason() != "PLAN_SUSPENDED" || info != nil || failure != nil || a.field("X-RateLimit-Limit") != "0" {
@@ -66,12 +66,9 @@ func TestSuspendedPlan(t *testing.T) {
 // Unary calls of the Connect protocol have the status and the fields of HTTP.
 func TestConnectUnaryIsHTTP(t *testing.T) {
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	url := start(t, same, limited(t, contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: one}), gatehouseconnect.Options{}))
+	url := start(t, same, limited(contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: one}), gatehouseconnect.Options{}))
 	for _, status := range []int{200, 429} {
-		resp, err := http.Post(url+unaryMethod, "application/json", strings.NewReader(`"hello"`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(http.Post(url+unaryMethod, "application/json", strings.NewReader(`"hello"`)))
 		_ = resp.Body.Close()
 		if resp.StatusCode != status || resp.Header.Get("X-RateLimit-Remaining") != "0" {
 			t.Errorf("status %d, header %v, want %d", resp.StatusCode, resp.Header, status)
@@ -85,12 +82,9 @@ func TestConnectUnaryIsHTTP(t *testing.T) {
 // What the package's page says of the middleware around a Connect handler.
 func TestMiddlewareInPlaceOfInterceptor(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
-		around, err := limit.New(contract.NewClock().Engine(t), func(*http.Request) (ratelimit.Caller, error) {
+		around := must(limit.New(contract.NewClock().Engine(t), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: contract.Two}, nil
-		}, limit.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, limit.Options{}))
 		url := start(t, same, nil, around)
 		for range 2 {
 			c.call(t.Context(), url)
@@ -113,7 +107,7 @@ func TestSettle(t *testing.T) {
 			return errors.New("after the work")
 		}
 		ann := contract.Caller(ratelimit.Caller{Subject: "ann", Plan: hundred})
-		a := c.call(t.Context(), start(t, handler, limited(t, engine, ann, gatehouseconnect.Options{Context: true, ChargeIf: gatehouseconnect.NotServerError})))
+		a := c.call(t.Context(), start(t, handler, limited(engine, ann, gatehouseconnect.Options{Context: true, ChargeIf: gatehouseconnect.NotServerError})))
 		expect(t, a, connect.CodeUnknown, "after the work")
 		if n := contract.Used(t, engine, "ann", hundred); n != 7 {
 			t.Errorf("%d units used, want 7", n)

@@ -66,7 +66,7 @@ func TestDeny(t *testing.T) {
 					},
 				}
 				cl.header = http.Header{"Accept-Language": {"de"}}
-				url := start(t, handler, limited(t, contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), opts))
+				url := start(t, handler, limited(contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), opts))
 				for range 2 {
 					expect(t, cl.call(t.Context(), url), 0, "")
 				}
@@ -96,7 +96,7 @@ func TestDeny(t *testing.T) {
 func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {
 	t.Helper()
 	errs, _ := contract.Logged()
-	auth, err := bearer.New("test", func(_ context.Context, token string) (apikey.Principal, error) {
+	return must(bearer.New("test", func(_ context.Context, token string) (apikey.Principal, error) {
 		switch token {
 		case "good":
 			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: contract.Two}, nil
@@ -108,11 +108,7 @@ func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {
 		if r.RemoteAddr == "" {
 			t.Error("a call is observed without the address of its client")
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return auth
+	}}))
 }
 
 // identify counts a call for the owner of its key, and otherwise for its network.
@@ -151,12 +147,12 @@ func TestBearer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
 				auth := newAuth(t)
-				limiting := limited(t, contract.NewClock().Engine(t), identify, gatehouseconnect.Options{})
+				limiting := limited(contract.NewClock().Engine(t), identify, gatehouseconnect.Options{})
 				required := append(limiting, gatehouseconnect.NewRequire(auth))
 				cl.header = http.Header{"Authorization": c.authorization}
 				for where, url := range map[string]string{
 					"interceptor": start(t, whoami, append([]connect.Interceptor{gatehouseconnect.NewIdentify(auth)},
-						append(limited(t, contract.NewClock().Engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
+						append(limited(contract.NewClock().Engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
 					"middleware": start(t, whoami, required, auth.Identify),
 				} {
 					a := cl.call(t.Context(), url)

@@ -31,13 +31,8 @@ var (
 	plan = ratelimit.MustPlan("small", ban, ratelimit.PerMinute(3))
 )
 
-func engine(t *testing.T) *memory.Limiter {
-	t.Helper()
-	l, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+func engine() *memory.Limiter {
+	return must(memory.New(memory.Options{Now: func() time.Time { return noon }}))
 }
 
 func ann(r *http.Request) (ratelimit.Caller, error) {
@@ -45,13 +40,9 @@ func ann(r *http.Request) (ratelimit.Caller, error) {
 }
 
 // app has a route for each way in which a handler ends.
-func app(t *testing.T, l ratelimit.Limiter, o limit.Options) *fiber.App {
-	t.Helper()
+func app(l ratelimit.Limiter, o limit.Options) *fiber.App {
 	o.Errors = errs
-	limited, err := gatehousefiber.New(l, ann, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	limited := must(gatehousefiber.New(l, ann, o))
 	a := fiber.New()
 	a.Use(fiberrecover.New(), limited)
 	a.Get("/ok", func(c fiber.Ctx) error { c.Vary("Origin"); return c.SendString("ok") })
@@ -63,24 +54,17 @@ func app(t *testing.T, l ratelimit.Limiter, o limit.Options) *fiber.App {
 	return a
 }
 
-func send(t *testing.T, a *fiber.App, method, path string) (*http.Response, string) {
-	t.Helper()
+func send(a *fiber.App, method, path string) (*http.Response, string) {
 	r := httptest.NewRequest(method, path, nil)
 	r.Header.Set("User", "ann")
 	r.Header.Set("Accept", "application/json")
-	res, err := a.Test(r, fiber.TestConfig{Timeout: 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(a.Test(r, fiber.TestConfig{Timeout: 0}))
+	body := must(io.ReadAll(res.Body))
 	return res, string(body)
 }
 
 func TestLimit(t *testing.T) {
-	a := app(t, engine(t), limit.Options{ChargeIf: limit.NotServerError, Headers: limit.XRateLimit | limit.DraftRateLimit})
+	a := app(engine(), limit.Options{ChargeIf: limit.NotServerError, Headers: limit.XRateLimit | limit.DraftRateLimit})
 	for _, test := range []struct {
 		path      string
 		status    int
@@ -97,7 +81,7 @@ func TestLimit(t *testing.T) {
 		{"/ok", 429, "0", `"code":"rate_limit_exceeded"`},
 		{"/ok", 429, "0", `"code":"client_banned"`},
 	} {
-		res, body := send(t, a, "GET", test.path)
+		res, body := send(a, "GET", test.path)
 		if got := res.Header.Get("X-RateLimit-Remaining"); res.StatusCode != test.status || got != test.remaining || !strings.Contains(body, test.body) {
 			t.Errorf("%s: %d with %s left: %s, want %d with %s: %s", test.path, res.StatusCode, got, body, test.status, test.remaining, test.body)
 		}
@@ -108,27 +92,24 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%s: there is no RateLimit", test.path)
 		}
 	}
-	if res, body := send(t, a, "HEAD", "/ok"); res.StatusCode != 429 || body != "" {
+	if res, body := send(a, "HEAD", "/ok"); res.StatusCode != 429 || body != "" {
 		t.Errorf("HEAD: %d %q", res.StatusCode, body)
 	}
 }
 
 // The client chooses the form of the refusal, and a handler may change the fields.
 func TestFields(t *testing.T) {
-	a := app(t, engine(t), limit.Options{})
+	a := app(engine(), limit.Options{})
 	a.Get("/own", func(c fiber.Ctx) error { c.Set("X-RateLimit-Limit", "own"); return c.SendString("ok") })
 	for range 3 {
-		if res, _ := send(t, a, "GET", "/own"); res.Header.Get("X-RateLimit-Limit") != "own" {
+		if res, _ := send(a, "GET", "/own"); res.Header.Get("X-RateLimit-Limit") != "own" {
 			t.Errorf("a field that a handler has set is %q", res.Header.Get("X-RateLimit-Limit"))
 		}
 	}
 	r := httptest.NewRequest("GET", "/ok", nil)
 	r.Header.Set("User", "ann")
 	r.Header["Accept"] = []string{"application/json;q=0.5", "application/problem+json"}
-	res, err := a.Test(r, fiber.TestConfig{Timeout: 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(a.Test(r, fiber.TestConfig{Timeout: 0}))
 	if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("the refusal has the type %q", got)
 	}
@@ -154,7 +135,7 @@ func (s *stuck) Take(_ context.Context, subject string, _ *ratelimit.Plan, _ int
 func TestEngineUnavailable(t *testing.T) {
 	var l stuck
 	observed := 0
-	a := app(t, &l, limit.Options{
+	a := app(&l, limit.Options{
 		Cost: func(r *http.Request) int64 { return int64(len(r.URL.Path)) / 3 },
 		Observe: func(r *http.Request, caller ratelimit.Caller, _ ratelimit.Decision, err error) {
 			if observed++; gatehousefiber.Ctx(r).Path() != "/ok" || caller.Plan != plan || !errors.Is(err, ratelimit.ErrUnavailable) {
@@ -162,12 +143,12 @@ func TestEngineUnavailable(t *testing.T) {
 			}
 		},
 	})
-	res, body := send(t, a, "GET", "/ok")
+	res, body := send(a, "GET", "/ok")
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "unavailable") || observed != 1 {
 		t.Errorf("got %d %s, observed %d times", res.StatusCode, body, observed)
 	}
-	open := app(t, &l, limit.Options{FailOpen: true})
-	if res, _ := send(t, open, "GET", "/ok"); res.StatusCode != 200 {
+	open := app(&l, limit.Options{FailOpen: true})
+	if res, _ := send(open, "GET", "/ok"); res.StatusCode != 200 {
 		t.Errorf("FailOpen: %d", res.StatusCode)
 	}
 }
@@ -178,7 +159,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("a nil %T is accepted", l)
 		}
 	}
-	if _, err := gatehousefiber.New(engine(t), nil, limit.Options{}); err == nil {
+	if _, err := gatehousefiber.New(engine(), nil, limit.Options{}); err == nil {
 		t.Error("no identify is accepted")
 	}
 	if _, err := gatehousefiber.New(&stuck{}, ann, limit.Options{ChargeIf: limit.NotServerError}); err == nil {
@@ -199,7 +180,7 @@ func TestAdaptorSeesNothing(t *testing.T) {
 		}))
 	}))
 	a.Get("/", func(fiber.Ctx) error { panic("no") })
-	res, body := send(t, a, "GET", "/")
+	res, body := send(a, "GET", "/")
 	if status != 0 || res.StatusCode != 500 || strings.Contains(body, "internal") {
 		t.Errorf("the middleware sees %d, and Recover answers %d %s", status, res.StatusCode, body)
 	}
@@ -223,17 +204,14 @@ func TestDenyKeepsTheFields(t *testing.T) {
 		},
 	} {
 		day := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 24 * time.Hour})
-		limited, err := gatehousefiber.New(engine(t), func(*http.Request) (ratelimit.Caller, error) {
+		limited := must(gatehousefiber.New(engine(), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: day}, nil
-		}, limit.Options{Deny: deny})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, limit.Options{Deny: deny}))
 		app := fiber.New()
 		app.Use(limited)
 		app.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
-		send(t, app, "GET", "/")
-		resp, body := send(t, app, "GET", "/")
+		send(app, "GET", "/")
+		resp, body := send(app, "GET", "/")
 		want := map[string]string{"by Ctx": `429 {"error":"slow"}`, "by Write": "200 {}", "by WriteHeader": `429 "ann"`}[name]
 		if got := fmt.Sprint(resp.StatusCode, " ", body); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -242,4 +220,12 @@ func TestDenyKeepsTheFields(t *testing.T) {
 			t.Errorf("%s: the response has the fields %v, want those of the limit", name, resp.Header)
 		}
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -26,14 +26,11 @@ func TestStringsOfFiberAreCopied(t *testing.T) {
 	var l stuck
 	shared := []ratelimit.Charge{{Plan: plan}}
 	var sent string
-	limited, err := gatehousefiber.New(&l, func(r *http.Request) (ratelimit.Caller, error) {
+	limited := must(gatehousefiber.New(&l, func(r *http.Request) (ratelimit.Caller, error) {
 		sent = gatehousefiber.Ctx(r).Get("User")
 		shared[0].Subject = sent
 		return ratelimit.Caller{Subject: sent, Plan: plan, Also: shared}, nil
-	}, limit.Options{Errors: errs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, limit.Options{Errors: errs}))
 	a := fiber.New()
 	a.Use(limited)
 	users := []string{"ann", "bob", "eve"}
@@ -67,12 +64,9 @@ func TestIdentifyFails(t *testing.T) {
 		{(*fiber.Error)(nil), false, `500 {"code":"internal","message":"The service failed to answer this request.","status":500}` + "\n"},
 		{fiber.ErrUnauthorized, true, "200 ok"},
 	} {
-		limited, err := gatehousefiber.New(engine(t), func(*http.Request) (ratelimit.Caller, error) {
+		limited := must(gatehousefiber.New(engine(), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{}, test.err
-		}, limit.Options{Errors: errs, Shadow: test.shadow})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, limit.Options{Errors: errs, Shadow: test.shadow}))
 		a := fiber.New(fiber.Config{ErrorHandler: func(c fiber.Ctx, err error) error {
 			status := 500
 			if e, ok := err.(*fiber.Error); ok {
@@ -82,7 +76,7 @@ func TestIdentifyFails(t *testing.T) {
 		}})
 		a.Use(limited)
 		a.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
-		if res, body := send(t, a, "GET", "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
+		if res, body := send(a, "GET", "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
 			t.Errorf("identify returns an error: %d %s, want %s", res.StatusCode, body, test.want)
 		}
 	}
@@ -90,8 +84,8 @@ func TestIdentifyFails(t *testing.T) {
 
 // A handler settles what its request has cost, also while its response is streamed.
 func TestSettle(t *testing.T) {
-	l := engine(t)
-	a := app(t, l, limit.Options{Context: true, ChargeIf: limit.NotServerError})
+	l := engine()
+	a := app(l, limit.Options{Context: true, ChargeIf: limit.NotServerError})
 	a.Get("/settle", func(c fiber.Ctx) error {
 		return limit.FromContext(c.Context()).Settle(c.Context(), 2)
 	})
@@ -107,16 +101,13 @@ func TestSettle(t *testing.T) {
 		path string
 		left int64
 	}{{"/settle", 1}, {"/stream", 1}, {"/ok", 0}} {
-		res, body := send(t, a, "GET", test.path)
+		res, body := send(a, "GET", test.path)
 		if test.path == "/stream" {
 			if err := <-settled; err != nil {
 				t.Errorf("Settle in a stream: %v", err)
 			}
 		}
-		d, err := l.Peek(t.Context(), "user:ann", plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(l.Peek(t.Context(), "user:ann", plan))
 		if left := d.Remaining(); res.StatusCode != 200 || left != test.left {
 			t.Errorf("%s: %d %s, %d left, want %d", test.path, res.StatusCode, body, left, test.left)
 		}
@@ -125,14 +116,11 @@ func TestSettle(t *testing.T) {
 
 // A limit inside another one replaces its fields, and costs are charged.
 func TestNestedLimitsAndCosts(t *testing.T) {
-	a := app(t, engine(t), limit.Options{})
-	inner, err := gatehousefiber.New(engine(t), ann, limit.Options{Cost: func(*http.Request) int64 { return 2 }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := app(engine(), limit.Options{})
+	inner := must(gatehousefiber.New(engine(), ann, limit.Options{Cost: func(*http.Request) int64 { return 2 }}))
 	a.Get("/costly", inner, func(c fiber.Ctx) error { return c.SendString("ok") })
 	for _, want := range []string{"200 [1]", "429 [1]"} {
-		res, _ := send(t, a, "GET", "/costly")
+		res, _ := send(a, "GET", "/costly")
 		if got := fmt.Sprint(res.StatusCode, " ", res.Header["X-Ratelimit-Remaining"]); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -141,15 +129,12 @@ func TestNestedLimitsAndCosts(t *testing.T) {
 
 // If the error handler of the app fails, the answer is a 500, which is given back.
 func TestErrorHandlerFails(t *testing.T) {
-	limited, err := gatehousefiber.New(engine(t), ann, limit.Options{ChargeIf: limit.NotServerError})
-	if err != nil {
-		t.Fatal(err)
-	}
+	limited := must(gatehousefiber.New(engine(), ann, limit.Options{ChargeIf: limit.NotServerError}))
 	a := fiber.New(fiber.Config{ErrorHandler: func(_ fiber.Ctx, err error) error { return err }})
 	a.Use(limited)
 	a.Get("/", func(fiber.Ctx) error { return fiber.ErrTeapot })
 	for range 2 {
-		if res, _ := send(t, a, "GET", "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {
+		if res, _ := send(a, "GET", "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {
 			t.Errorf("got %d, %s left, want 500 and 2", res.StatusCode, res.Header.Get("X-RateLimit-Remaining"))
 		}
 	}
@@ -159,11 +144,8 @@ func TestErrorHandlerFails(t *testing.T) {
 // has put it there. Requests of App.Test come from 0.0.0.0.
 func TestRequest(t *testing.T) {
 	for trusted, want := range map[string]string{"0.0.0.0/8": "203.0.113.9", "10.0.0.0/8": "0.0.0.0"} {
-		source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix(trusted)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		limited, err := gatehousefiber.New(engine(t), func(r *http.Request) (ratelimit.Caller, error) {
+		source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix(trusted)}))
+		limited := must(gatehousefiber.New(engine(), func(r *http.Request) (ratelimit.Caller, error) {
 			if got := source.Addr(r).String(); got != want {
 				t.Errorf("with %s trusted the client is %s, want %s", trusted, got, want)
 			}
@@ -171,10 +153,7 @@ func TestRequest(t *testing.T) {
 				t.Errorf("identify gets %+v", r)
 			}
 			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
-		}, limit.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, limit.Options{}))
 		a := fiber.New()
 		a.Use(limited)
 		r := httptest.NewRequest("PUT", "/pets/a%20b?x=1", nil)

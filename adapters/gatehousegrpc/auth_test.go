@@ -35,14 +35,11 @@ func authenticated(t *testing.T) []grpc.ServerOption {
 		}
 		return apikey.Principal{}, bearer.ErrInvalid
 	}
-	auth, err := bearer.New("test", verify, bearer.Options{Errors: errs, Observe: func(r *http.Request, _ bearer.Outcome, _ error) {
+	auth := must(bearer.New("test", verify, bearer.Options{Errors: errs, Observe: func(r *http.Request, _ bearer.Outcome, _ error) {
 		if r.RemoteAddr == "" || r.Header.Get("User-Agent") == "" {
 			t.Error("a call is observed without its metadata or the address of its client")
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	limit := limited(t, contract.NewClock().Engine(t), func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
@@ -101,10 +98,7 @@ func TestBearer(t *testing.T) {
 func TestRequireAlone(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 		errs, logs := contract.Logged()
-		auth, err := bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs}))
 		conn := start(t, same, interceptors(gatehousegrpc.Require(auth))...)
 		expect(t, call(t.Context(), conn), codes.Internal, "The service failed to answer this request.")
 		if logs.Text() == "" {
@@ -145,10 +139,7 @@ func TestRequireLeavesMethodsOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				auth, err := bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
 				conn := start(t, same, append(interceptors(gatehousegrpc.Identify(auth)), interceptors(gatehousegrpc.Require(auth, test.open...))...)...)
 				if a := call(t.Context(), conn); a.status.Code() != test.code {
 					t.Errorf("without a token: %v, want %v", a.status, test.code)

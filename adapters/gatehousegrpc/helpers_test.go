@@ -78,10 +78,7 @@ func start(t *testing.T, srv echo, opts ...grpc.ServerOption) *grpc.ClientConn {
 
 func serve(t *testing.T, srv echo, opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	server := grpc.NewServer(opts...)
 	server.RegisterService(&echoService, srv)
 	var done sync.WaitGroup
@@ -92,10 +89,7 @@ func serve(t *testing.T, srv echo, opts ...grpc.ServerOption) (addr string) {
 
 func dial(t *testing.T, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...))
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -200,4 +194,12 @@ func expect(t *testing.T, a answer, code codes.Code, message string) {
 	if a.status.Code() != code || message != "" && a.status.Message() != message {
 		t.Errorf("the call ended with %v %q, want %v %q", a.status.Code(), a.status.Message(), code, message)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

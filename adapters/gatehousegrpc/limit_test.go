@@ -177,10 +177,7 @@ func (a text) String() string { return string(a) }
 // A call is a request to identify. The address in the metadata counts if a trusted proxy
 // has put it there.
 func TestCallsAsRequests(t *testing.T) {
-	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 	for _, c := range []struct {
 		from         net.Addr
 		peer, client string

@@ -32,7 +32,7 @@ func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			g := newGate(t, Options{Shadow: true, ChargeIf: func(*http.Request, error) bool { asked++; return false }})
+			g := newGate(Options{Shadow: true, ChargeIf: func(*http.Request, error) bool { asked++; return false }})
 			for range c.before {
 				open(t.Context(), g, c.caller, c.err)
 			}
@@ -50,10 +50,7 @@ func TestFinishWithoutAPlan(t *testing.T) {
 		wrongEngine
 		engine.Adjuster
 	}{wrongEngine: wrongEngine{ratelimit.Decision{Outcome: ratelimit.Allowed}}}
-	g, err := New("test", engine, nobody, Options{ChargeIf: func(*http.Request, error) bool { return false }}, func(error) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(New("test", engine, nobody, Options{ChargeIf: func(*http.Request, error) bool { return false }}, func(error) bool { return false }))
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil).Finish(t.Context(), Internal, nil)
 }
@@ -72,10 +69,7 @@ func (e lateEngine) Adjust(_ context.Context, subject string, _ *ratelimit.Decis
 
 // Settle does nothing if the engine failed and Options let the call pass.
 func TestSettleOfWhatWasNotCounted(t *testing.T) {
-	g, err := New("test", lateEngine{t}, nobody, Options{Context: true, FailOpen: true}, func(error) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(New("test", lateEngine{t}, nobody, Options{Context: true, FailOpen: true}, func(error) bool { return false }))
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 	if err := limit.FromContext(call.Context).Settle(t.Context(), 5); err != nil {
@@ -86,7 +80,7 @@ func TestSettleOfWhatWasNotCounted(t *testing.T) {
 // Without Options.Context the handler gets the context of the call, as it is.
 func TestNoReservationUnlessAsked(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	if call := open(t.Context(), newGate(t, Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Context != t.Context() {
+	if call := open(t.Context(), newGate(Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Context != t.Context() {
 		t.Errorf("the context is %v", call.Context)
 	}
 }
@@ -127,7 +121,7 @@ func TestFinish(t *testing.T) {
 		"settled":                       {Options{Context: true, ChargeIf: never}, nil, OK, 2, 2},
 		"settled at nothing, charged":   {Options{Context: true, ChargeIf: always}, nil, OK, 0, 0},
 	} {
-		g := newGate(t, c.opts)
+		g := newGate(c.opts)
 		ctx := c.end
 		if ctx == nil {
 			ctx = t.Context()
@@ -151,16 +145,13 @@ func TestReservations(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	staff := ratelimit.UnlimitedPlan("staff")
 	opts := Options{Context: true, FailOpen: true}
-	down, err := New("test", lateEngine{t}, nobody, opts, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	down := must(New("test", lateEngine{t}, nobody, opts, nil))
 	for name, c := range map[string]struct {
 		gate   *Gate
 		caller ratelimit.Caller
 	}{
-		"counted":          {newGate(t, opts), ratelimit.Caller{Subject: "ann", Plan: plan}},
-		"unlimited":        {newGate(t, opts), ratelimit.Caller{Subject: "ann", Plan: staff}},
+		"counted":          {newGate(opts), ratelimit.Caller{Subject: "ann", Plan: plan}},
+		"unlimited":        {newGate(opts), ratelimit.Caller{Subject: "ann", Plan: staff}},
 		"engine is down":   {down, ratelimit.Caller{Subject: "ann", Plan: plan}},
 		"several, is down": {down, ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: staff}}}},
 	} {

@@ -16,18 +16,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-func newGate(t *testing.T, opts Options) *Gate {
-	t.Helper()
+func newGate(opts Options) *Gate {
 	at := time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC)
-	engine, err := memory.New(memory.Options{Now: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := New("test", engine, nobody, opts, func(error) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	engine := must(memory.New(memory.Options{Now: func() time.Time { return at }}))
+	return must(New("test", engine, nobody, opts, func(error) bool { return false }))
 }
 
 func nobody(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
@@ -40,10 +32,7 @@ func open(ctx context.Context, g *Gate, c ratelimit.Caller, err error) *Call {
 
 // The error names the adapter, and comes before the first call.
 func TestNewChecksItsArguments(t *testing.T) {
-	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(memory.New(memory.Options{}))
 	bare := struct{ ratelimit.Limiter }{engine}
 	for want, c := range map[string]struct {
 		limiter  ratelimit.Limiter
@@ -84,7 +73,7 @@ func TestDenyIsCalledForDenials(t *testing.T) {
 	} {
 		var outcome ratelimit.Outcome
 		c.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-		g := newGate(t, c.opts)
+		g := newGate(c.opts)
 		for range c.before {
 			open(t.Context(), g, c.caller, c.err)
 		}
@@ -102,7 +91,7 @@ func TestDenyIsCalledForDenials(t *testing.T) {
 // enough.
 func TestViolations(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerHour(1), ratelimit.PerDay(1))
-	g, c := newGate(t, Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}
+	g, c := newGate(Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}
 	open(t.Context(), g, c, nil)
 	want := []Violation{{"hour", "1/hour", 1}, {"day", "1/day", 1}}
 	if diff := cmp.Diff(want, open(t.Context(), g, c, nil).Denial.Violations); diff != "" {
@@ -113,7 +102,7 @@ func TestViolations(t *testing.T) {
 // The text names the first quota that the cost is over, not one that it is equal to. A
 // smooth quota bounds a cost by its burst.
 func TestTooExpensiveNamesTheQuota(t *testing.T) {
-	g := newGate(t, Options{Cost: func(*http.Request) int64 { return 60 }})
+	g := newGate(Options{Cost: func(*http.Request) int64 { return 60 }})
 	for most, quota := range map[string]ratelimit.Quota{
 		"50/day":     ratelimit.PerDay(50),
 		"10 at once": ratelimit.PerDay(600).Smooth(10),
@@ -129,7 +118,7 @@ func TestTooExpensiveNamesTheQuota(t *testing.T) {
 // A further charge has the cost that identify names, and that of the call if it names none.
 func TestCostOfFurtherCharges(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-	g := newGate(t, Options{Cost: func(*http.Request) int64 { return 5 }})
+	g := newGate(Options{Cost: func(*http.Request) int64 { return 5 }})
 	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{
 		{Subject: "team", Plan: plan}, {Subject: "bytes", Plan: plan, Cost: 70},
 	}}, nil)
@@ -176,10 +165,7 @@ func TestWrongDecisions(t *testing.T) {
 				Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
 			}
 			for _, opts.FailOpen = range []bool{false, true} {
-				g, err := New("test", wrongEngine{d}, nobody, opts, func(error) bool { return false })
-				if err != nil {
-					t.Fatal(err)
-				}
+				g := must(New("test", wrongEngine{d}, nobody, opts, func(error) bool { return false }))
 				call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 				if !errors.Is(observed, ratelimit.ErrUnavailable) {
 					t.Errorf("observed %v, want an error that wraps ErrUnavailable", observed)
@@ -222,10 +208,7 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		observed := false
 		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
-		g, err := New("test", failingEngine{err: tt.err}, nobody, tt.opts, func(error) bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(New("test", failingEngine{err: tt.err}, nobody, tt.opts, func(error) bool { return false }))
 		got := OK
 		if call := open(ctx, g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial != nil {
 			got = call.Denial.Code
@@ -253,10 +236,7 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 	c := ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: plan}}}
 	for made := range 2 {
 		opts := Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}}
-		g, err := New("test", partialEngine{made: made}, nobody, opts, func(error) bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(New("test", partialEngine{made: made}, nobody, opts, func(error) bool { return false }))
 		if call := open(t.Context(), g, c, nil); call.Denial == nil || call.Denial.Code != Unavailable {
 			t.Errorf("charge %d alone was made: denial %+v, want unavailable", made+1, call.Denial)
 		}
@@ -267,7 +247,7 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 func TestShadowIsNoPenalty(t *testing.T) {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("p", ban, ratelimit.PerMinute(1))
-	g := newGate(t, Options{Shadow: true, Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+	g := newGate(Options{Shadow: true, Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 		if d.Struck || d.Outcome == ratelimit.Banned {
 			t.Errorf("decided %v, a strike: %v", d.Outcome, d.Struck)
 		}
@@ -280,9 +260,17 @@ func TestShadowIsNoPenalty(t *testing.T) {
 // Where calls differ in cost, a reservation counts units too.
 func TestReservationIsWeighted(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	g := newGate(t, Options{Context: true, Cost: func(*http.Request) int64 { return 1 }})
+	g := newGate(Options{Context: true, Cost: func(*http.Request) int64 { return 1 }})
 	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 	if d := limit.FromContext(call.Context).Decision(); !d.Weighted {
 		t.Errorf("decision %+v", d)
 	}
+}
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
