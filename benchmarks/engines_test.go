@@ -59,16 +59,12 @@ func plan(minute, day int) *ratelimit.Plan {
 	return ratelimit.MustPlan("plan", penalty, ratelimit.PerMinute(int64(minute)), ratelimit.PerDay(int64(day)))
 }
 
-func newMemory(tb testing.TB, opts memory.Options) *memory.Limiter {
-	l, err := memory.New(opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
+func newMemory(opts memory.Options) *memory.Limiter {
+	return must(memory.New(opts))
 }
 
 func newGatehouse(tb testing.TB, minute, day int) engine {
-	return takeFrom(newMemory(tb, memory.Options{}), plan(minute, day))
+	return takeFrom(newMemory(memory.Options{}), plan(minute, day))
 }
 
 func takeFrom(l *memory.Limiter, plan *ratelimit.Plan) engine {
@@ -88,10 +84,7 @@ func newSethvargoOf(tb testing.TB, config memorystore.Config, minute, day int) e
 	quota := func(limit int, window time.Duration) func(key string) bool {
 		c := config
 		c.Tokens, c.Interval = uint64(limit), window
-		store, err := memorystore.New(&c)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		store := must(memorystore.New(&c))
 		tb.Cleanup(func() { store.Close(ctx) })
 		return func(key string) bool {
 			_, _, _, ok, err := store.Take(ctx, key)
@@ -125,12 +118,8 @@ func throttledQuota(limit int, window time.Duration) throttled.RateQuota {
 	return throttled.RateQuota{MaxRate: throttled.PerDuration(limit, window), MaxBurst: limit - 1}
 }
 
-func newThrottledLimiter(tb testing.TB, store throttled.GCRAStoreCtx, limit int, window time.Duration) *throttled.GCRARateLimiterCtx {
-	l, err := throttled.NewGCRARateLimiterCtx(store, throttledQuota(limit, window))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
+func newThrottledLimiter(store throttled.GCRAStoreCtx, limit int, window time.Duration) *throttled.GCRARateLimiterCtx {
+	return must(throttled.NewGCRARateLimiterCtx(store, throttledQuota(limit, window)))
 }
 
 func newThrottled(tb testing.TB, minute, day int) engine { return newThrottledOf(tb, 0, minute, day) }
@@ -140,11 +129,8 @@ func newThrottled(tb testing.TB, minute, day int) engine { return newThrottledOf
 func newThrottledOf(tb testing.TB, keys, minute, day int) engine {
 	ctx := context.Background()
 	quota := func(limit int, window time.Duration) func(key string) bool {
-		store, err := throttledstore.NewCtx(keys)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		l := newThrottledLimiter(tb, store, limit, window)
+		store := must(throttledstore.NewCtx(keys))
+		l := newThrottledLimiter(store, limit, window)
 		return func(key string) bool {
 			limited, _, err := l.RateLimitCtx(ctx, key, 1)
 			return !limited && err == nil

@@ -24,16 +24,12 @@ func BenchmarkFlood(b *testing.B) {
 		// The engine's time passes with the flood, a microsecond a subject, so that
 		// no window and no ban ends meanwhile, however slow the machine is.
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-		l := newMemory(b, memory.Options{MaxSubjects: bound, Now: func() time.Time { return now }})
+		l := newMemory(memory.Options{MaxSubjects: bound, Now: func() time.Time { return now }})
 		penalty := ratelimit.DefaultPenalty()
 		penalty.Grace = 0
 		p := ratelimit.MustPlan("free", penalty, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 		take := func(subject string, cost int64) ratelimit.Decision {
-			d, err := l.Take(ctx, subject, p, cost)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return d
+			return must(l.Take(ctx, subject, p, cost))
 		}
 
 		for i := range kept {
@@ -76,10 +72,7 @@ func BenchmarkFlood(b *testing.B) {
 		} {
 			forgotten := 0
 			for i := range kept {
-				d, err := l.Peek(ctx, c.name+newKey(uint64(i)), p)
-				if err != nil {
-					b.Fatal(err)
-				}
+				d := must(l.Peek(ctx, c.name+newKey(uint64(i)), p))
 				if d.Outcome != c.outcome || d.States[0].Remaining != c.remaining {
 					forgotten++
 				}

@@ -82,39 +82,26 @@ func twice(quota quotaMiddleware) func(tb testing.TB, minute, day int) func(http
 
 func gatehouseStack(tb testing.TB, minute, day int) func(http.Handler) http.Handler {
 	p := plan(minute, day)
-	return newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
+	return newLimit(newMemory(memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: keyOf(r), Plan: p}, nil
 	})
 }
 
-func newLimit(tb testing.TB, l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
-	limited, err := limit.New(l, identify, limit.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return limited
+func newLimit(l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
+	return must(limit.New(l, identify, limit.Options{}))
 }
 
 func sethvargoMiddleware(tb testing.TB, limit int, window time.Duration) func(http.Handler) http.Handler {
-	store, err := memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: window})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	store := must(memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: window}))
 	tb.Cleanup(func() { store.Close(context.Background()) })
-	m, err := httplimit.NewMiddleware(store, keyOrError)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	m := must(httplimit.NewMiddleware(store, keyOrError))
 	return m.Handle
 }
 
 func throttledMiddleware(tb testing.TB, limit int, window time.Duration) func(http.Handler) http.Handler {
-	store, err := throttledstore.NewCtx(0)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	store := must(throttledstore.NewCtx(0))
 	m := &throttled.HTTPRateLimiterCtx{
-		RateLimiter: newThrottledLimiter(tb, store, limit, window),
+		RateLimiter: newThrottledLimiter(store, limit, window),
 		VaryBy:      &throttled.VaryBy{Custom: keyOf},
 	}
 	return m.RateLimit
@@ -216,22 +203,13 @@ func BenchmarkGate(b *testing.B) {
 
 // newGate returns the gate and a request with a valid key.
 func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
-	format, err := apikey.NewFormat("pet_live_")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	format := must(apikey.NewFormat("pet_live_"))
 	secret := format.Generate()
 	principal := apikey.Principal{KeyID: apikey.NewKeyID(), Owner: newKey(0), Plan: p}
 	store := &keyStore{secret.Digest(), apikey.Record[apikey.Principal]{Principal: principal}}
-	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	limited := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
+	verifier := must(apikey.NewVerifier(format, store, apikey.Options{}))
+	auth := must(bearer.New("pets", verifier.Verify, bearer.Options{}))
+	limited := newLimit(newMemory(memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 		p, _ := bearer.FromContext[apikey.Principal](r.Context())
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}, nil
 	})

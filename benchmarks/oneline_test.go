@@ -25,7 +25,7 @@ var oneLines = []struct {
 	{"constructors", func(tb testing.TB, minute int) func(http.Handler) http.Handler {
 		p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(int64(minute)))
 		source := clientip.FromRemoteAddr()
-		return newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
+		return newLimit(newMemory(memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: p}, nil
 		})
 	}},

@@ -41,7 +41,7 @@ func BenchmarkPairs(b *testing.B) {
 		for _, e := range engines {
 			b.Run("case="+s.name+"/peer="+e.peer, func(b *testing.B) {
 				s := s.scaled()
-				take := e.new(newMemory(b, memory.Options{}), plan(s.minute, s.day))
+				take := e.new(newMemory(memory.Options{}), plan(s.minute, s.day))
 				s.fill(take)
 				b.ReportAllocs()
 				s.run(b, take)
@@ -91,10 +91,7 @@ func runPairsRedis(b *testing.B, name string, client *redis.Client, s scene, new
 	keys := newKeys(s.keys)
 	b.Run(name, func(b *testing.B) {
 		if take == nil { // not with every b.N
-			l, err := redislimit.New(client, redislimit.Options{Prefix: name})
-			if err != nil {
-				b.Fatal(err)
-			}
+			l := must(redislimit.New(client, redislimit.Options{Prefix: name}))
 			take = newTake(l)
 			fillRedis(b, take, keys)
 		}

@@ -93,10 +93,7 @@ func TestSethvargoDates(t *testing.T) {
 func TestSethvargoRefill(t *testing.T) {
 	ctx := context.Background()
 	const limit = 100_000
-	store, err := memorystore.New(&memorystore.Config{Tokens: limit, Interval: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(memorystore.New(&memorystore.Config{Tokens: limit, Interval: 10 * time.Millisecond}))
 	defer store.Close(ctx)
 	_, left, reset, _, _ := store.Take(ctx, "key")
 	if left != limit-1 {
@@ -145,10 +142,7 @@ func TestRedisRateRemaining(t *testing.T) {
 	l := newMiniRate(t)
 	var got []int
 	for _, limit := range []int{10, 60, 100, 1000} {
-		r, err := l.Allow(context.Background(), fmt.Sprint("key", limit), redis_rate.PerMinute(limit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(l.Allow(context.Background(), fmt.Sprint("key", limit), redis_rate.PerMinute(limit)))
 		got = append(got, r.Remaining)
 	}
 	if want := []int{9, 59, 98, 998}; !cmp.Equal(got, want) {
@@ -163,10 +157,7 @@ func TestRedisRateTwoLimitsOnOneKey(t *testing.T) {
 	if _, err := l.Allow(ctx, "key", redis_rate.Limit{Rate: 10, Burst: 10, Period: dayWindow}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := l.Allow(ctx, "key", redis_rate.PerMinute(1000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(l.Allow(ctx, "key", redis_rate.PerMinute(1000)))
 	if r.Allowed != 0 || r.RetryAfter.Round(time.Second) != 8580*time.Second {
 		t.Errorf("allowed of the first request under 1000 a minute: %d, again after %v, want 0, after 2h23m0s", r.Allowed, r.RetryAfter)
 	}

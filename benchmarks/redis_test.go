@@ -36,21 +36,15 @@ var redisEngines = []struct {
 	{"throttled", newRedisThrottled},
 }
 
-func newTrivialScript(b *testing.B, client *redis.Client) redisEngine {
-	sha, err := client.ScriptLoad(context.Background(), "return 1").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+func newTrivialScript(_ *testing.B, client *redis.Client) redisEngine {
+	sha := must(client.ScriptLoad(context.Background(), "return 1").Result())
 	return func(ctx context.Context, key string) (bool, error) {
 		return true, client.EvalSha(ctx, sha, []string{key}).Err()
 	}
 }
 
-func newRedisGatehouse(b *testing.B, client *redis.Client) redisEngine {
-	l, err := redislimit.New(client, redislimit.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+func newRedisGatehouse(_ *testing.B, client *redis.Client) redisEngine {
+	l := must(redislimit.New(client, redislimit.Options{}))
 	p := plan(roomy, roomy)
 	return func(ctx context.Context, key string) (bool, error) {
 		d, err := l.Take(ctx, key, p, 1)
@@ -58,12 +52,9 @@ func newRedisGatehouse(b *testing.B, client *redis.Client) redisEngine {
 	}
 }
 
-func newRedisUlule(b *testing.B, client *redis.Client) redisEngine {
+func newRedisUlule(_ *testing.B, client *redis.Client) redisEngine {
 	quota := func(prefix string, window time.Duration) *limiter.Limiter {
-		store, err := ululeredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: prefix})
-		if err != nil {
-			b.Fatal(err)
-		}
+		store := must(ululeredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: prefix}))
 		return limiter.New(store, limiter.Rate{Limit: roomy, Period: window})
 	}
 	m, d := quota("ulule:minute", minuteWindow), quota("ulule:day", dayWindow)
@@ -93,11 +84,8 @@ func newRedisRate(_ *testing.B, client *redis.Client) redisEngine {
 
 func newRedisThrottled(b *testing.B, client *redis.Client) redisEngine {
 	quota := func(prefix string, window time.Duration) func(ctx context.Context, key string) (bool, error) {
-		store, err := throttledredis.NewCtx(client, prefix)
-		if err != nil {
-			b.Fatal(err)
-		}
-		l := newThrottledLimiter(b, store, roomy, window)
+		store := must(throttledredis.NewCtx(client, prefix))
+		l := newThrottledLimiter(store, roomy, window)
 		return func(ctx context.Context, key string) (bool, error) {
 			limited, _, err := l.RateLimitCtx(ctx, key, 1)
 			return !limited, err

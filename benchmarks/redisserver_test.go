@@ -25,10 +25,7 @@ func startRedis(b *testing.B) *redis.Client {
 		}
 		skip(b, "redis-server is not on this machine")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
 	server := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--dir", b.TempDir(), "--save", "", "--appendonly", "no")
@@ -57,10 +54,7 @@ func startRedis(b *testing.B) *redis.Client {
 // serverWork returns the processor time that the server's main thread has spent,
 // and how often it has read from a connection, which is once a round trip.
 func serverWork(b *testing.B, client *redis.Client) (spent time.Duration, reads int) {
-	info, err := client.InfoMap(context.Background(), "cpu", "stats").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := must(client.InfoMap(context.Background(), "cpu", "stats").Result())
 	for _, field := range []string{"used_cpu_user_main_thread", "used_cpu_sys_main_thread"} {
 		seconds, err := strconv.ParseFloat(info["CPU"][field], 64)
 		if err != nil {
@@ -68,9 +62,6 @@ func serverWork(b *testing.B, client *redis.Client) (spent time.Duration, reads 
 		}
 		spent += time.Duration(seconds * float64(time.Second))
 	}
-	reads, err = strconv.Atoi(info["Stats"]["total_reads_processed"])
-	if err != nil {
-		b.Fatal(err)
-	}
+	reads = must(strconv.Atoi(info["Stats"]["total_reads_processed"]))
 	return spent, reads
 }

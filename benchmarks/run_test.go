@@ -44,3 +44,11 @@ func rest() {
 		time.Sleep(60 * time.Millisecond)
 	}
 }
+
+// must returns v. It panics if what a test sets up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -27,10 +27,10 @@ var smoothEngines = []struct {
 	new  func(tb testing.TB, limit int) engine
 }{
 	{"gatehouse", func(tb testing.TB, limit int) engine {
-		return takeFrom(newMemory(tb, memory.Options{}), smoothPlan(limit))
+		return takeFrom(newMemory(memory.Options{}), smoothPlan(limit))
 	}},
 	{"fixed", func(tb testing.TB, limit int) engine {
-		return takeFrom(newMemory(tb, memory.Options{}), fixedPlan(limit))
+		return takeFrom(newMemory(memory.Options{}), fixedPlan(limit))
 	}},
 	{"sethvargo", newSmoothSethvargo},
 	{"xtime", newSmoothXTime},
@@ -51,10 +51,7 @@ func onePlan(q ratelimit.Quota) *ratelimit.Plan {
 
 func newSmoothSethvargo(tb testing.TB, limit int) engine {
 	ctx := context.Background()
-	store, err := memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: dayWindow})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	store := must(memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: dayWindow}))
 	tb.Cleanup(func() { store.Close(ctx) })
 	return func(key string) bool {
 		_, _, _, ok, err := store.Take(ctx, key)
@@ -75,11 +72,8 @@ func newSmoothXTime(_ testing.TB, limit int) engine {
 
 func newSmoothThrottled(tb testing.TB, limit int) engine {
 	ctx := context.Background()
-	store, err := throttledstore.NewCtx(0)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	l := newThrottledLimiter(tb, store, limit, dayWindow)
+	store := must(throttledstore.NewCtx(0))
+	l := newThrottledLimiter(store, limit, dayWindow)
 	return func(key string) bool {
 		limited, _, err := l.RateLimitCtx(ctx, key, 1)
 		return !limited && err == nil
@@ -110,10 +104,10 @@ var smoothRedisEngines = []struct {
 	new  func(b *testing.B, client *redis.Client) redisEngine
 }{
 	{"gatehouse", func(b *testing.B, client *redis.Client) redisEngine {
-		return redisTakes(b, client, "smooth", smoothPlan(roomy))
+		return redisTakes(client, "smooth", smoothPlan(roomy))
 	}},
 	{"fixed", func(b *testing.B, client *redis.Client) redisEngine {
-		return redisTakes(b, client, "fixed", fixedPlan(roomy))
+		return redisTakes(client, "fixed", fixedPlan(roomy))
 	}},
 	{"redis_rate", func(_ *testing.B, client *redis.Client) redisEngine {
 		l, limit := redis_rate.NewLimiter(client), redis_rate.Limit{Rate: roomy, Burst: roomy, Period: dayWindow}
@@ -123,11 +117,8 @@ var smoothRedisEngines = []struct {
 		}
 	}},
 	{"throttled", func(b *testing.B, client *redis.Client) redisEngine {
-		store, err := throttledredis.NewCtx(client, "throttled:smooth:")
-		if err != nil {
-			b.Fatal(err)
-		}
-		l := newThrottledLimiter(b, store, math.MaxInt32, dayWindow)
+		store := must(throttledredis.NewCtx(client, "throttled:smooth:"))
+		l := newThrottledLimiter(store, math.MaxInt32, dayWindow)
 		return func(ctx context.Context, key string) (bool, error) {
 			limited, _, err := l.RateLimitCtx(ctx, key, 1)
 			return !limited, err
@@ -135,11 +126,8 @@ var smoothRedisEngines = []struct {
 	}},
 }
 
-func redisTakes(b *testing.B, client *redis.Client, prefix string, p *ratelimit.Plan) redisEngine {
-	l, err := redislimit.New(client, redislimit.Options{Prefix: prefix})
-	if err != nil {
-		b.Fatal(err)
-	}
+func redisTakes(client *redis.Client, prefix string, p *ratelimit.Plan) redisEngine {
+	l := must(redislimit.New(client, redislimit.Options{Prefix: prefix}))
 	return func(ctx context.Context, key string) (bool, error) {
 		d, err := l.Take(ctx, key, p, 1)
 		return d.Allowed(), err

@@ -113,7 +113,7 @@ func BenchmarkTake(b *testing.B) {
 		}
 	}
 	b.Run("case=banned/peer=gatehouse", func(b *testing.B) {
-		l := newMemory(b, memory.Options{})
+		l := newMemory(memory.Options{})
 		take := takeFrom(l, plan(roomy, roomy))
 		take(newKey(0))
 		if err := l.Ban(context.Background(), newKey(0), 24*time.Hour); err != nil {

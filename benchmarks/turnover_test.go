@@ -145,7 +145,7 @@ func sweep() func(timed func(key string)) {
 // the old ones, in small steps.
 func turnGatehouse(b *testing.B, keys int) turnover {
 	var jump time.Duration
-	l := newMemory(b, memory.Options{
+	l := newMemory(memory.Options{
 		MaxSubjects: keys + keys/8,
 		Now:         func() time.Time { return time.Now().Add(jump) },
 	})

@@ -68,7 +68,7 @@ func guard(tb testing.TB, peer string, quotas ...limited) visitor {
 		all = append(all, ratelimit.Quota{Limit: int64(q.limit), Window: q.window})
 	}
 	p := ratelimit.MustPlan("plan", ratelimit.Penalty{}, all...)
-	limit := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
+	limit := newLimit(newMemory(memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: keyOf(r), Plan: p}, nil
 	})
 	return visitor{handler: limit(h), key: newKey(0)}
