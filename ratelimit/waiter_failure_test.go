@@ -15,84 +15,72 @@ import (
 )
 
 func TestWaitWhenTheEngineFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := newCounting(t)
-		waiter := ratelimit.NewWaiter(limiter)
-		a := newArrivals(waiter, perSecond(1))
+	await(t, perSecond(1), func(a *arrivals) {
 		for i := range 4 {
-			a.send(t.Context(), fmt.Sprint(i), 1)
+			a.send(a.Context(), fmt.Sprint(i), 1)
 		}
-		limiter.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
 		time.Sleep(time.Minute)
-		a.expectUnordered(t, "0 admitted at 0s", "1 ratelimit: unavailable at 1s", "2 ratelimit: unavailable at 1s", "3 ratelimit: unavailable at 1s")
-		if got := limiter.calls.Load(); got != 3 {
-			t.Errorf("%d calls of the limiter, want 3: two that were decided, and one that failed for all", got)
+		a.expectUnordered("0 admitted at 0s", "1 ratelimit: unavailable at 1s", "2 ratelimit: unavailable at 1s", "3 ratelimit: unavailable at 1s")
+		if got := a.engine.calls.Load(); got != 3 {
+			a.Errorf("%d calls of the limiter, want 3: two that were decided, and one that failed for all", got)
 		}
 	})
 }
 
 // A request that waited gets the denial it waited for, also if the engine fails then.
 func TestWaitReturnsTheDenialIfTheEngineFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := newCounting(t)
-		waiter, plan := ratelimit.NewWaiter(limiter), ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-		if _, err := waiter.Wait(t.Context(), "job:1", plan, 1); err != nil {
-			t.Fatal(err)
-		}
+	await(t, perMinute(1), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
 		var done sync.WaitGroup
 		for range 2 { // one sleeps, one queues
 			done.Go(func() {
-				d, err := waiter.Wait(t.Context(), "job:1", plan, 1)
+				d, err := a.waiter.Wait(a.Context(), "job:1", a.plan, 1)
 				if !errors.Is(err, ratelimit.ErrUnavailable) || d.Outcome != ratelimit.Limited || d.Limit() != 1 {
-					t.Errorf("Wait: %+v, %v; want limited to 1 and ErrUnavailable", d, err)
+					a.Errorf("Wait: %+v, %v; want limited to 1 and ErrUnavailable", d, err)
 				}
 			})
 		}
 		synctest.Wait()
-		limiter.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
 		done.Wait()
 	})
 }
 
 func TestWaitInvalid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		waiter := ratelimit.NewWaiter(newCounting(t))
-		plan := perSecond(1)
-		a := newArrivals(waiter, plan)
-		a.send(t.Context(), "0", 1)
-		a.send(t.Context(), "1", 1)
+	await(t, perSecond(1), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
+		a.send(a.Context(), "1", 1)
 		for name, wait := range map[string]func() (ratelimit.Decision, error){
-			"no plan":         func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "job:1", nil, 1) },
-			"no subject":      func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "", plan, 1) },
-			"cost 0":          func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "job:1", plan, 0) },
-			"cost over limit": func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "job:1", plan, 2) },
+			"no plan":         func() (ratelimit.Decision, error) { return a.waiter.Wait(a.Context(), "job:1", nil, 1) },
+			"no subject":      func() (ratelimit.Decision, error) { return a.waiter.Wait(a.Context(), "", a.plan, 1) },
+			"cost 0":          func() (ratelimit.Decision, error) { return a.waiter.Wait(a.Context(), "job:1", a.plan, 0) },
+			"cost over limit": func() (ratelimit.Decision, error) { return a.waiter.Wait(a.Context(), "job:1", a.plan, 2) },
 		} {
 			now := time.Now()
 			if _, err := wait(); !errors.Is(err, ratelimit.ErrInvalid) || !time.Now().Equal(now) {
-				t.Errorf("%s: %v after %v, want ErrInvalid at once", name, err, time.Since(now))
+				a.Errorf("%s: %v after %v, want ErrInvalid at once", name, err, time.Since(now))
 			}
 		}
 		time.Sleep(time.Second)
-		a.expect(t, "0 admitted at 0s", "1 admitted at 1s")
+		a.expect("0 admitted at 0s", "1 admitted at 1s")
 	})
 }
 
 // Plans without quotas decide alone, also while others wait.
 func TestWaitPlansWithoutQuotas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		waiter := ratelimit.NewWaiter(newCounting(t))
-		a := newArrivals(waiter, perSecond(1))
-		a.send(t.Context(), "0", 1)
-		a.send(t.Context(), "1", 1)
-		d, err := waiter.Wait(t.Context(), "job:1", ratelimit.UnlimitedPlan("all"), 5)
+	await(t, perSecond(1), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
+		a.send(a.Context(), "1", 1)
+		d, err := a.waiter.Wait(a.Context(), "job:1", ratelimit.UnlimitedPlan("all"), 5)
 		if err != nil || !d.Allowed() {
-			t.Errorf("without limit: %v, %v; want allowed", d.Outcome, err)
+			a.Errorf("without limit: %v, %v; want allowed", d.Outcome, err)
 		}
-		d, err = waiter.Wait(t.Context(), "job:1", ratelimit.SuspendedPlan("unpaid"), 1)
+		d, err = a.waiter.Wait(a.Context(), "job:1", ratelimit.SuspendedPlan("unpaid"), 1)
 		if d.Outcome != ratelimit.Suspended || err == nil || err.Error() != "ratelimit: the request is suspended, and waiting does not change that" {
-			t.Errorf("suspended: %v, %v; want suspended and an error", d.Outcome, err)
+			a.Errorf("suspended: %v, %v; want suspended and an error", d.Outcome, err)
 		}
-		a.expect(t, "0 admitted at 0s")
+		a.expect("0 admitted at 0s")
 		time.Sleep(time.Second)
 	})
 }
@@ -112,71 +100,61 @@ func TestWaitForNothing(t *testing.T) {
 }
 
 func TestWaitIsNotAStrike(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := newCounting(t)
-		penalty := ratelimit.DefaultPenalty()
-		penalty.Strikes, penalty.Grace = 1, 0
-		plan := ratelimit.MustPlan("jobs", penalty, ratelimit.PerMinute(1))
-		if _, err := limiter.Take(t.Context(), "job:1", plan, 1); err != nil {
-			t.Fatal(err)
-		}
-		waiter := ratelimit.NewWaiter(limiter)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	penalty := ratelimit.DefaultPenalty()
+	penalty.Strikes, penalty.Grace = 1, 0
+	await(t, ratelimit.MustPlan("jobs", penalty, ratelimit.PerMinute(1)), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
+		ctx, cancel := context.WithTimeout(a.Context(), time.Second)
 		defer cancel()
 		for range 5 {
-			if d, _ := waiter.Wait(ctx, "job:1", plan, 1); d.Outcome != ratelimit.Limited {
-				t.Fatalf("the outcome is %v, want limited", d.Outcome)
+			if d, _ := a.waiter.Wait(ctx, "job:1", a.plan, 1); d.Outcome != ratelimit.Limited {
+				a.Fatalf("the outcome is %v, want limited", d.Outcome)
 			}
 		}
-		if d, err := limiter.Peek(t.Context(), "job:1", plan); err != nil || d.StrikesLeft != 1 {
-			t.Errorf("%d strikes left, %v; want 1, since no wait was a strike", d.StrikesLeft, err)
+		if d, err := a.engine.Peek(a.Context(), "job:1", a.plan); err != nil || d.StrikesLeft != 1 {
+			a.Errorf("%d strikes left, %v; want 1, since no wait was a strike", d.StrikesLeft, err)
 		}
 	})
 }
 
 func TestWaitNoticesAnUnbanWithinAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := newCounting(t)
-		if err := limiter.Ban(t.Context(), "job:1", time.Hour); err != nil {
-			t.Fatal(err)
+	await(t, perSecond(1), func(a *arrivals) {
+		if err := a.engine.Ban(a.Context(), "job:1", time.Hour); err != nil {
+			a.Fatal(err)
 		}
-		a := newArrivals(ratelimit.NewWaiter(limiter), perSecond(1))
-		a.send(t.Context(), "0", 1)
+		a.send(a.Context(), "0", 1)
 		time.Sleep(10*time.Minute + time.Second)
-		if got := limiter.calls.Load(); got != 11 {
-			t.Errorf("%d calls of the limiter in ten minutes of the ban, want 11", got)
+		if got := a.engine.calls.Load(); got != 11 {
+			a.Errorf("%d calls of the limiter in ten minutes of the ban, want 11", got)
 		}
-		if _, err := limiter.Unban(t.Context(), "job:1"); err != nil {
-			t.Fatal(err)
+		if _, err := a.engine.Unban(a.Context(), "job:1"); err != nil {
+			a.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		a.expect(t, "0 admitted at 11m0s")
+		a.expect("0 admitted at 11m0s")
 	})
 }
 
 // An engine that panics in one request does not leave the others behind it waiting.
 func TestWaitPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := newCounting(t)
-		waiter, plan := ratelimit.NewWaiter(limiter), perSecond(1)
-		a := newArrivals(waiter, plan)
-		a.send(t.Context(), "0", 1)
+	await(t, perSecond(1), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
 		type panics struct{}
 		go func() {
 			defer func() { _ = recover() }()
-			_, _ = waiter.Wait(context.WithValue(t.Context(), panics{}, true), "job:1", plan, 1)
-			t.Error("Wait returned, want a panic")
+			_, _ = a.waiter.Wait(context.WithValue(a.Context(), panics{}, true), "job:1", a.plan, 1)
+			a.Error("Wait returned, want a panic")
 		}()
 		synctest.Wait()
-		limiter.fail(func(ctx context.Context) error {
+		a.engine.fail(func(ctx context.Context) error {
 			if ctx.Value(panics{}) != nil {
 				panic("engine")
 			}
 			return nil
 		})
-		a.send(t.Context(), "2", 1)
+		a.send(a.Context(), "2", 1)
 		time.Sleep(time.Minute)
-		a.expect(t, "0 admitted at 0s", "2 admitted at 1s")
+		a.expect("0 admitted at 0s", "2 admitted at 1s")
 	})
 }
 
