@@ -162,6 +162,11 @@ func TestClose(t *testing.T) {
 				r.wantUsed("merged once", r.shared.engine, subject, daily, "1/24h0m0s")
 			}
 		}},
+		{"calls OnChange no more", failover.Options{ConsecutiveFailures: 1, OnChange: func(error) { t.Error("OnChange was called") }}, func(r *rig) {
+			r.Close()
+			r.lose()
+			time.Sleep(time.Minute)
+		}},
 		{"never waits for long", failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
 			r.shared.set(hangs(nil))
 			for i := range 5 {

@@ -42,6 +42,9 @@ func TestInvalidCalls(t *testing.T) {
 		{"Take of the most", take("a", daily, math.MaxInt64), ratelimit.ErrCostExceedsLimit},
 		{"Take of less than nothing, of the largest limit", take("a", largest, -1), ratelimit.ErrInvalid},
 		{"Take of more than the largest limit", take("a", largest, fixedwindow.MaxUnits+1), ratelimit.ErrInvalid},
+		{"TakeAll of a subject twice", func(r *rig) error {
+			return r.TakeAll(ctx, append(bothCharges("a"), bothCharges("b")...), make([]ratelimit.Decision, 4))
+		}, ratelimit.ErrInvalid},
 		{"Peek without a plan", func(r *rig) error { _, err := r.Peek(ctx, "a", nil); return err }, ratelimit.ErrInvalid},
 		{"Peek without a subject", func(r *rig) error { _, err := r.Peek(ctx, "", daily); return err }, ratelimit.ErrInvalid},
 		{"Reset without a subject", func(r *rig) error { return r.Reset(ctx, "") }, ratelimit.ErrInvalid},
