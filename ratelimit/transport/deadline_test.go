@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,27 +12,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
-
-func TestCapsItsWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429 Retry-After: 30", "429 Retry-After: 30", "429 Retry-After: 30")
-		got := get(t, newTransport(t, s, transport.Options{MaxWait: 70 * time.Second}), url)
-		if !strings.HasSuffix(got, "would wait longer than Options.MaxWait (1m10s)") {
-			t.Errorf("the caller gets %q, want a LimitError", got)
-		}
-		s.expect(t, "0s", "30s", "1m0s")
-	})
-}
-
-func TestNeverWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429 Retry-After: 1")
-		if got := get(t, newTransport(t, s, transport.Options{MaxWait: -1}), url); !strings.Contains(got, "Options.MaxWait (0s)") {
-			t.Errorf("the caller gets %q, want a LimitError", got)
-		}
-		s.expect(t, "0s")
-	})
-}
 
 func TestStopsOnContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

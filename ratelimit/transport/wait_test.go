@@ -70,36 +70,44 @@ func TestPassesOn(t *testing.T) {
 	}
 }
 
-func TestBacksOffWithoutATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript(slices.Repeat([]string{"429"}, 20)...)
-		got := get(t, newTransport(t, s, transport.Options{MaxWait: 5 * time.Minute}), url)
-		s.expect(t, "0s", "1s", "3s", "7s", "15s", "31s", "1m3s", "2m3s", "3m3s", "4m3s")
-		if !strings.HasSuffix(got, "Options.MaxWait (5m0s)") {
-			t.Errorf("the caller gets %q, want a LimitError for MaxWait", got)
-		}
-	})
+// All waits of a request together are no longer than MaxWait.
+func TestMaxWait(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer  string // to each request
+		maxWait time.Duration
+		arrived []string
+		option  string
+	}{
+		"without a time":   {"429", 5 * time.Minute, []string{"0s", "1s", "3s", "7s", "15s", "31s", "1m3s", "2m3s", "3m3s", "4m3s"}, "5m0s"},
+		"a time":           {"429 Retry-After: 30", 70 * time.Second, []string{"0s", "30s", "1m0s"}, "1m10s"},
+		"it does not wait": {"429 Retry-After: 1", -1, []string{"0s"}, "0s"},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			s := newScript(slices.Repeat([]string{test.answer}, 20)...)
+			got := get(t, newTransport(t, s, transport.Options{MaxWait: test.maxWait}), url)
+			if want := "would wait longer than Options.MaxWait (" + test.option + ")"; !strings.HasSuffix(got, want) {
+				t.Errorf("the caller gets %q, want a LimitError that ends with %q", got, want)
+			}
+			s.expect(t, test.arrived...)
+		})
+	}
 }
 
-// An exhausted quota in a response pauses the next request, which is not refused then.
+// An exhausted quota in a response pauses the next request, which is not refused then. A
+// response from a cache says nothing.
 func TestWaitsBeforeItIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("200 X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 17")
-		rt := newTransport(t, s, transport.Options{})
-		get(t, rt, url)
-		get(t, rt, url)
-		s.expect(t, "0s", "17s")
-	})
-}
-
-func TestIgnoresFieldsFromACache(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("200 Age: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 17")
-		rt := newTransport(t, s, transport.Options{})
-		get(t, rt, url)
-		get(t, rt, url)
-		s.expect(t, "0s", "0s")
-	})
+	for answer, second := range map[string]string{
+		"200 X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 17":         "17s",
+		"200 Age: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 17": "0s",
+	} {
+		inBubble(t, answer, func(t *testing.T) {
+			s := newScript(answer)
+			rt := newTransport(t, s, transport.Options{})
+			get(t, rt, url)
+			get(t, rt, url)
+			s.expect(t, "0s", second)
+		})
+	}
 }
 
 // A request waits no longer than MaxWait, and only if that leaves a tenth of the wait to
