@@ -81,16 +81,10 @@ func TestTakeAllDoesNotWaitForRefunds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		defer time.Sleep(time.Second) // until the refund gives up
-		began, decisions := time.Now(), make([]ratelimit.Decision, 2)
-		if err := engine.TakeInOrder(ctx, takeAndAdjust{m, hanging{m}}, charges(1)[:2], decisions); err != nil {
-			t.Fatal(err)
-		}
+		began := time.Now()
+		takeInOrder(ctx, t, takeAndAdjust{m, hanging{m}}, charges(1)[:2], outcome{ratelimit.Allowed, 1, "user"}, outcome{ratelimit.Limited, 0, "company"})
 		if waited := time.Since(began); waited > 10*time.Millisecond {
 			t.Errorf("TakeAll waited for %v, want no longer than its context", waited)
-		}
-		want := []outcome{{ratelimit.Allowed, 1, "user"}, {ratelimit.Limited, 0, "company"}}
-		if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
-			t.Errorf("decisions (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -103,14 +97,7 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 	if _, err := m.Take(ctx, "b", company, 3); err != nil {
 		t.Fatal(err)
 	}
-	decisions := make([]ratelimit.Decision, 2)
-	if err := engine.TakeInOrder(ctx, takeAndAdjust{m, m}, use, decisions); err != nil {
-		t.Fatal(err)
-	}
-	want := []outcome{{ratelimit.Spared, 5, "smooth"}, {ratelimit.Limited, 0, "company"}}
-	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
-		t.Errorf("decisions (-want +got):\n%s", diff)
-	}
+	decisions := takeInOrder(ctx, t, takeAndAdjust{m, m}, use, outcome{ratelimit.Spared, 5, "smooth"}, outcome{ratelimit.Limited, 0, "company"})
 	left, err := m.Peek(ctx, "a", smooth)
 	if d := decisions[0]; err != nil || d.States != left.States || d.Receipt.Rounded != left.Receipt.Rounded {
 		t.Errorf("%v and %v are left, with error %v, want what a look at it finds: %v and %v", d.States[0], d.Receipt.Rounded[0], err, left.States[0], left.Receipt.Rounded[0])
@@ -124,12 +111,5 @@ func TestTakeAllTellsOfChargesThatStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := failing{m, "", false}
-	decisions := make([]ratelimit.Decision, 2)
-	if err := engine.TakeInOrder(ctx, takeAndAdjust{l, l}, charges(1)[:2], decisions); err != nil {
-		t.Fatal(err)
-	}
-	want := []outcome{{ratelimit.Allowed, 1, "user"}, {ratelimit.Limited, 0, "company"}}
-	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
-		t.Errorf("decisions (-want +got):\n%s", diff)
-	}
+	takeInOrder(ctx, t, takeAndAdjust{l, l}, charges(1)[:2], outcome{ratelimit.Allowed, 1, "user"}, outcome{ratelimit.Limited, 0, "company"})
 }

@@ -69,6 +69,19 @@ func outcomes(decisions []ratelimit.Decision) (all []outcome) {
 	return all
 }
 
+// takeInOrder makes charges, and fails the test unless the outcomes are as wanted.
+func takeInOrder(ctx context.Context, t *testing.T, l ratelimit.Limiter, charges []ratelimit.Charge, want ...outcome) []ratelimit.Decision {
+	t.Helper()
+	decisions := make([]ratelimit.Decision, len(charges))
+	if err := engine.TakeInOrder(ctx, l, charges, decisions); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+	return decisions
+}
+
 // Engines that cannot charge all at once are asked one charge after the other.
 func TestTakeAllInOrder(t *testing.T) {
 	ctx := context.Background()
@@ -145,13 +158,7 @@ func TestTakeAllInOrder(t *testing.T) {
 					}
 				}
 			}
-			decisions := make([]ratelimit.Decision, 3)
-			if err := engine.TakeInOrder(ctx, test.limiter(m), charges(test.cost), decisions); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, outcomes(decisions)); diff != "" {
-				t.Errorf("decisions (-want +got):\n%s", diff)
-			}
+			takeInOrder(ctx, t, test.limiter(m), charges(test.cost), test.want...)
 			for i, c := range charges(1) {
 				d, err := m.Peek(ctx, c.Subject, c.Plan)
 				if err != nil {

@@ -115,6 +115,18 @@ func TestPlanCountsForMaxWait(t *testing.T) {
 		}
 		s.expect(t, "0s", "1m0s")
 	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429 Retry-After: 70")
+		opts := withPlan(t, ratelimit.PerMinute(1))
+		opts.MaxWait = 80 * time.Second
+		time.AfterFunc(65*time.Second, func() { // another process
+			_, _ = opts.Limiter.Take(t.Context(), "call:api.example.com", opts.Plan, 1)
+		})
+		if got := get(t, newTransport(t, s, opts), url); !strings.Contains(got, "MaxWait (1m20s)") {
+			t.Errorf("got %s, want a LimitError after 70s for the server and 50s for the plan", got)
+		}
+		s.expect(t, "0s")
+	})
 }
 
 // usage returns what is used of the plan's quotas.
