@@ -17,7 +17,7 @@ import (
 // A list of bans names every subject, also one whose ban was over for a while
 // before it was banned again, or before the clock stepped back.
 func TestBansHaveNames(t *testing.T) {
-	for _, restart := range []bool{false, true} {
+	for _, restarts := range []bool{false, true} {
 		for name, after := range map[string]struct {
 			wait  time.Duration
 			again func(*testing.T, *Limiter, *enginetest.Clock)
@@ -25,24 +25,18 @@ func TestBansHaveNames(t *testing.T) {
 			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *Limiter, clock *enginetest.Clock) { clock.Set(noon) }},
 			"another ban":             {2 * time.Minute, func(t *testing.T, l *Limiter, _ *enginetest.Clock) { ban(t, l, "alice", time.Hour) }},
 		} {
-			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
+			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
 				clock := enginetest.NewClock(noon)
-				opts := Options{MaxSubjects: 1000, Now: clock.Now}
-				l := newLimiter(t, opts)
+				l := newLimiter(t, Options{MaxSubjects: 1000, Now: clock.Now})
 				banByStrikes(t, l, "alice") // whose record outlives the ban
 				clock.Set(noon.Add(after.wait))
 				for i := range 200 {
 					ban(t, l, fmt.Sprint("subject ", i), time.Minute)
 				}
-				if restart {
+				if restarts {
 					d := disk{}
 					save(t, l, d)
-					opts.Secret = l.Secret()
-					l = newLimiter(t, opts)
-					records := slices.SortedFunc(maps.Values(d), func(a, b Record) int { return cmp.Compare(a.Expires, b.Expires) })
-					if err := l.Load(records); err != nil {
-						t.Fatal(err)
-					}
+					l = restart(t, l, slices.SortedFunc(maps.Values(d), func(a, b Record) int { return cmp.Compare(a.Expires, b.Expires) }))
 				}
 				after.again(t, l, clock)
 				bans, err := l.Bans(ctx)
@@ -107,11 +101,7 @@ func TestNamesAreBounded(t *testing.T) {
 			if err := l.Save(func(r []Record) error { saved = append(saved, r...); return nil }); err != nil {
 				t.Fatal(err)
 			}
-			again := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: l.Secret()})
-			if err := again.Load(saved); err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range []*Limiter{l, again} {
+			for _, l := range []*Limiter{l, restart(t, l, saved)} {
 				if bans, err := l.Bans(ctx); err != nil || len(bans) != c.listed {
 					t.Errorf("%d bans are listed with error %v, want %d", len(bans), err, c.listed)
 				}

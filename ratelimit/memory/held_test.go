@@ -95,7 +95,7 @@ func TestHeld(t *testing.T) {
 					}
 				}
 				if restarts {
-					l = restart(t, l)
+					l = restart(t, l, l.Records(0, math.MaxUint64))
 				}
 				if refused := flood(t, l, 5000); refused > 0 {
 					t.Errorf("%d new subjects were refused, though 300 places can be had", refused)
@@ -151,7 +151,7 @@ func TestNotHeldFor(t *testing.T) {
 					t.Fatalf("%d of 10 new subjects were refused while all others had used half of a minute", refused)
 				}
 				if restarts {
-					l = restart(t, l)
+					l = restart(t, l, l.Records(0, math.MaxUint64))
 				}
 				end(t, l, clock, all)
 				if refused := flood(t, l, 300); refused > 0 {
@@ -162,11 +162,11 @@ func TestNotHeldFor(t *testing.T) {
 	}
 }
 
-// restart returns an engine that has loaded what the given one has.
-func restart(t *testing.T, l *Limiter) *Limiter {
+// restart returns an engine that has loaded records of the given one.
+func restart(t *testing.T, l *Limiter, records []Record) *Limiter {
 	t.Helper()
 	again := newLimiter(t, Options{MaxSubjects: int(l.capacity.bound), Now: l.clock.read, Secret: l.Secret()})
-	if err := again.Load(l.Records(0, math.MaxUint64)); err != nil {
+	if err := again.Load(records); err != nil {
 		t.Fatal(err)
 	}
 	return again

@@ -29,16 +29,10 @@ func TestAgreesWithTheModel(t *testing.T) {
 
 func newEngine(t *testing.T, start time.Time) enginetest.Engine {
 	clock := enginetest.NewClock(start)
-	opts := Options{Now: clock.Now}
-	l := newLimiter(t, opts)
-	opts.Secret = l.Secret()
-	d := disk{}
+	l, d := newLimiter(t, Options{Now: clock.Now}), disk{}
 	return enginetest.Engine{Limiter: l, Set: clock.Set, Restart: func() ratelimit.Limiter {
 		save(t, l, d)
-		l = newLimiter(t, opts)
-		if err := l.Load(slices.Collect(maps.Values(d))); err != nil {
-			t.Fatal(err)
-		}
+		l = restart(t, l, slices.Collect(maps.Values(d)))
 		return l
 	}}
 }

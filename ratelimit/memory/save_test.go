@@ -105,10 +105,7 @@ func TestSaveWhileChargesGoOn(t *testing.T) {
 		}
 	}
 	save(t, l, d)
-	again := newLimiter(t, Options{Secret: l.Secret()})
-	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
-		t.Fatal(err)
-	}
+	again := restart(t, l, slices.Collect(maps.Values(d)))
 	var used int64
 	for i := range 100 {
 		s, err := again.Peek(ctx, fmt.Sprint(i), plan)
@@ -134,10 +131,7 @@ func TestSaveAfterLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, l, d)
-	again := newLimiter(t, Options{Now: clock.Now, Secret: l.Secret()})
-	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
-		t.Fatal(err)
-	}
+	again := restart(t, l, slices.Collect(maps.Values(d)))
 	if err := again.Save(func(r []Record) error { return fmt.Errorf("%d records, though nothing changed", len(r)) }); err != nil {
 		t.Error(err)
 	}
