@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -178,7 +179,11 @@ func twoBackups(t *testing.T) string {
 // A restore that is killed has replaced everything or nothing.
 func TestKilledRestore(t *testing.T) {
 	path := twoBackups(t)
-	for round := range 4 {
+	rounds := 4
+	if testenv.IsLong() {
+		rounds = 6
+	}
+	for round := range rounds {
 		killAfter(t, program(t, "restore without end", path), 1+round%2)
 		do(t, path, func(s *sqlite.Store) {
 			pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10})
