@@ -29,9 +29,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 			}
 		})
 		return smallDisk{dir, exec.Command("petstore", serveArgs(nil)...), func(t *testing.T) {
-			if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=16m"))
 		}}
 	}
 	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
@@ -46,9 +44,7 @@ func TestFullDisk(t *testing.T) {
 	key := roomyKey(t, disk.dir, "ada")
 	disk.cmd.Dir, disk.cmd.Env = disk.dir, environment()
 	p, err := launchCommand(disk.cmd, t.TempDir()) // the log needs room
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.kill)
 
 	// Pets are acknowledged until there is no more room, and then refused.
@@ -57,9 +53,7 @@ func TestFullDisk(t *testing.T) {
 	var refused answer
 	for refused.status == 0 {
 		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, large)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if a.status != 201 {
 			refused = a
 			break
@@ -108,9 +102,8 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Errorf("it did not end well: %v", err)
 	}
-	if p, err = launch(disk.dir, environment()); err != nil {
-		t.Fatal(err)
-	}
+	p, err = launch(disk.dir, environment())
+	must(t, err)
 	defer p.kill()
 	if after := petIDs(t, p, key); len(after) != len(before) {
 		t.Errorf("%d pets are there after the restart, want %d", len(after), len(before))

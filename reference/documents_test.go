@@ -131,9 +131,7 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	var docs []string
 	for _, dir := range []string{"", "docs", "reference", "reference/docs", "reference/monitoring"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		docs = append(docs, found...)
 	}
 	for _, want := range []string{"README.md", "reference/docs/OPERATING.md", "reference/docs/ADMIN.md", "reference/README.md"} {
@@ -173,8 +171,6 @@ func sections(doc string) []string {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }

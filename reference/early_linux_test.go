@@ -15,24 +15,16 @@ func TestSIGTERMBeforeTheSettingsAreRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := filepath.Join(dir, "petstore.yaml")
-	if err := syscall.Mkfifo(settings, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(settings, 0o600))
 	var log bytes.Buffer
 	cmd := exec.Command("petstore", serveArgs([]string{"--config", settings})...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, environment(), &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	defer cmd.Process.Kill()
 	// This waits until the server has opened it, too.
 	f, err := os.OpenFile(settings, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	f.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v, want 0\n%s", err, &log)

@@ -47,9 +47,7 @@ func TestFirstStartShowsAKeyAndACurlLineThatWorks(t *testing.T) {
 			}
 			p := serve(t, dir, args...)
 			first, err := readFirstKey(p.notice)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 
 			shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", first.curl)
 			const proxy = "=http://127.0.0.1:1" // at which nothing listens

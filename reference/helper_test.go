@@ -173,9 +173,7 @@ const (
 func serve(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	p, err := launch(dir, environment(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.kill)
 	return p
 }
@@ -229,7 +227,13 @@ func roomyKey(t *testing.T, dir, owner string) string {
 
 func writeFile(t *testing.T, dir, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -29,9 +29,7 @@ func TestImport(t *testing.T) {
 	}
 	before := petIDs(t, p, key)
 	count := used(t, p, key)
-	if err := p.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.stop())
 
 	url := postgrestest.Database(t)
 	pgDir, config := onPostgres(t, url)
@@ -82,9 +80,7 @@ func startWaitingImport(t *testing.T, before ...string) *waitingImport {
 	pgDir, config := onPostgres(t, url)
 	petstore(t, pgDir, "migrate", config)
 	holder, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { holder.Close(context.Background()) })
 	for _, text := range []string{
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END'`,
@@ -99,9 +95,7 @@ func startWaitingImport(t *testing.T, before ...string) *waitingImport {
 	args := append(slices.Clip(before), "petstore", "import", config, w.file)
 	w.Cmd = exec.CommandContext(t.Context(), args[0], args[1:]...)
 	w.Dir, w.Env = pgDir, append(environment(), "TMPDIR="+w.temporary)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Start())
 	eventually(t, "the import waits in the middle", func() bool {
 		var waits bool
 		err := holder.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')`).Scan(&waits)
@@ -121,9 +115,7 @@ func (w *waitingImport) goOn(t *testing.T) {
 // copies returns how many copies of the file the import has left.
 func (w *waitingImport) copies(t *testing.T) int {
 	left, err := filepath.Glob(filepath.Join(w.temporary, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(left)
 }
 
@@ -226,13 +218,9 @@ func TestImportInterruptedWhileItCommits(t *testing.T) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "petstore", "import", config, filepath.Join(dir, "petstore.db"))
 	cmd.Dir, cmd.Env, cmd.Stderr = pgDir, append(environment(), "TMPDIR="+temp), &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	observer, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eventually(t, "the import waits for the commit", func() bool {
 		var waits bool
 		err := observer.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')`).Scan(&waits)

@@ -24,15 +24,11 @@ type readerOfLogs struct {
 func serveReadingLogs(t *testing.T, dir string) readerOfLogs {
 	t.Helper()
 	near, far, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { near.Close() })
 	cmd := exec.Command("petstore", serveArgs(nil)...)
 	cmd.Dir, cmd.Env, cmd.Stdout = dir, environment(), far
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	far.Close()
 	r := readerOfLogs{&process{cmd: cmd, dir: dir, ended: make(chan struct{})}, near, bufio.NewReader(near)}
 	go func() {
@@ -49,9 +45,7 @@ func serveReadingLogs(t *testing.T, dir string) readerOfLogs {
 // until reads the log up to a message.
 func (r readerOfLogs) until(t *testing.T, message string) (line map[string]any) {
 	t.Helper()
-	if err := r.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.pipe.SetReadDeadline(time.Now().Add(patience)))
 	for line["msg"] != message {
 		text, err := r.log.ReadBytes('\n')
 		if err != nil {

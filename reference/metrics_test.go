@@ -103,9 +103,7 @@ func TestMetrics(t *testing.T) {
 	}
 
 	writeFile(t, dir, "petstore.yaml", "plans: 7\n")
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	eventually(t, "the refused reload is counted", func() bool {
 		m := p.metrics(t)
 		return m[`petstore_config_reloads_total{gatehouse_result="refused"}`] == 1 && m["petstore_config_last_reload_success"] == 0

@@ -44,9 +44,7 @@ func TestScrapeConfiguration(t *testing.T) {
 		"petstore.token": "",
 		"prometheus.yml": strings.ReplaceAll(config, "# authorization:", "authorization:"),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	promtool(t, "check", "config", filepath.Join(dir, "prometheus.yml"))
 }
@@ -78,13 +76,9 @@ func TestDashboardQueries(t *testing.T) {
 		}
 	}
 	data, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(t.TempDir(), "dashboard.yaml") // JSON is YAML too
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, data, 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
 }
 
@@ -109,9 +103,7 @@ type shown struct {
 func readPanels(t *testing.T) []shown {
 	t.Helper()
 	var d struct{ Panels []shown }
-	if err := json.Unmarshal([]byte(readFile(t, "monitoring/dashboard.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(readFile(t, "monitoring/dashboard.json")), &d))
 	return d.Panels
 }
 

@@ -20,9 +20,7 @@ func TestAdminListenerAnswersWhileTheAPIIsFull(t *testing.T) {
 	p := serve(t, dir, "--max-connections=2", "--max-connections-per-network=1")
 	busy := []net.Conn{halfRequest(t, p, key), halfRequest(t, p, key)}
 	waiting, err := net.Dial("tcp", strings.TrimPrefix(p.api, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer waiting.Close()
 	fmt.Fprintf(waiting, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", key)
 	eventually(t, "a connection waits", func() bool {
@@ -32,17 +30,13 @@ func TestAdminListenerAnswersWhileTheAPIIsFull(t *testing.T) {
 	// More running requests than the API may have.
 	for range 3 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p.admin, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		fmt.Fprint(c, "GET /debug/pprof/goroutine?seconds=20 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/bans"} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p.admin, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(10 * time.Second)) // less than the profiles take
 		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)

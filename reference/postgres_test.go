@@ -48,9 +48,7 @@ func TestPostgres(t *testing.T) {
 	if !strings.Contains(ready, `"database":"ok"`) {
 		t.Errorf("/readyz says %s", ready)
 	}
-	if err := p.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.stop())
 
 	p = serve(t, dir, config)
 	if strings.Contains(p.notice, "pet_live_") {
@@ -126,14 +124,10 @@ func TestPostgresPasswordDoesNotShow(t *testing.T) {
 	s.Restart()
 	eventually(t, "readiness", func() bool { return isReady(t, p) })
 	see()
-	if err := p.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.stop())
 	for _, name := range []string{"serve.log", "serve.err"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		texts = append(texts, string(text))
 	}
 	for _, text := range texts {
@@ -156,9 +150,7 @@ func isReady(t *testing.T, p *process) bool {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -232,18 +224,14 @@ func TestStopBeforePostgres(t *testing.T) {
 	cmd.Dir, cmd.Env = dir, environment()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	admin := "http://" + setting(t, dir, "admin_listen")
 	eventually(t, "the server waits", func() bool {
 		a, err := ask(t.Context(), "GET", admin+"/readyz", "", "")
 		return err == nil && strings.Contains(string(a.body), "waiting for the database")
 	})
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v, want exit code 0", err)
 	}
@@ -256,9 +244,7 @@ func TestStopBeforePostgres(t *testing.T) {
 func setting(t *testing.T, dir, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "petstore.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+": "); ok {
 			return strings.TrimSpace(value)

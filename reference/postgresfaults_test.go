@@ -109,9 +109,7 @@ func TestTooManyConnections(t *testing.T) {
 	release := takeConnections(t, s)
 	eventually(t, "requests are refused", func() bool {
 		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if a.status != 201 {
 			checkUnavailable(t, a)
 		}
@@ -135,9 +133,7 @@ func takeConnections(t *testing.T, s *postgrestest.Server) (release func()) {
 	ctx := t.Context()
 	other := s.UserURL("pets", "hush", "postgres")
 	admin, err := pgx.Connect(ctx, s.URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var taken []*pgx.Conn
 	full := func() bool {
 		if _, err := admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'pets'"); err != nil {
@@ -151,9 +147,7 @@ func takeConnections(t *testing.T, s *postgrestest.Server) (release func()) {
 			taken = append(taken, c)
 		}
 		var left int
-		if err := admin.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'pets'").Scan(&left); err != nil {
-			t.Fatal(err)
-		}
+		must(t, admin.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'pets'").Scan(&left))
 		return left == 0
 	}
 	eventually(t, "all connections are taken", full)
@@ -173,9 +167,7 @@ func TestPostgresFailover(t *testing.T) {
 	standby := primary.StartStandby()
 	primary.Synchronous()
 	u, err := url.Parse(primary.URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	both := strings.Replace(u.String(), primary.Addr, primary.Addr+","+standby.Addr, 1) + "&target_session_attrs=read-write"
 	dir, config := onPostgres(t, both, manyUncharged)
 	key := postgresKey(t, dir, config, "ann")

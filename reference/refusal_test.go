@@ -42,9 +42,7 @@ func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
 	dir := t.TempDir()
 	petstore(t, dir, "keys", "create", "--name=n", "--owner=o", "--plan=free")
 	db, err := sql.Open("sqlite", filepath.Join(dir, "petstore.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	if _, err := db.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
@@ -68,24 +66,18 @@ func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
 func TestAReadOnlyFolderIsRefused(t *testing.T) {
 	dir := reachable(t)
 	program, err := exec.LookPath("petstore")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if os.Geteuid() == 0 {
 		// Root may write anywhere, so this runs as nobody, who has to reach the
 		// program.
 		binary, err := os.ReadFile(program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		program = filepath.Join(reachable(t), "petstore")
 		if err := errors.Join(os.WriteFile(program, binary, 0o700), os.Chmod(program, 0o755)); err != nil { // whatever the umask is
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { os.Chmod(dir, 0o755) })
 
 	for _, args := range [][]string{
@@ -108,13 +100,9 @@ func TestAReadOnlyFolderIsRefused(t *testing.T) {
 func reachable(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "petstore-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -125,9 +113,7 @@ func TestADeletedDatabaseIsNoticed(t *testing.T) {
 	p := serve(t, dir)
 	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, pet)
 	path := filepath.Join(dir, "petstore.db")
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path, path+".moved"))
 	a := mustAsk(t, 503, "POST", p.api+"/v1/pets", key, pet)
 	if a.header.Get("Retry-After") == "" || strings.Contains(string(a.body), "petstore.db") {
 		t.Errorf("the answer has Retry-After %q and the body %s, want one and no file name", a.header.Get("Retry-After"), a.body)
@@ -147,9 +133,7 @@ func TestADeletedDatabaseIsNoticed(t *testing.T) {
 		}
 		return false
 	})
-	if err := os.Rename(path+".moved", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path+".moved", path))
 	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, pet)
 	mustAsk(t, 200, "GET", p.admin+"/readyz", "", "")
 	if err := p.stop(); err != nil {

@@ -18,9 +18,7 @@ const (
 func (p *process) hangUp(t *testing.T, message string) map[string]any {
 	t.Helper()
 	before := len(p.logged(message))
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	eventually(t, message, func() bool { return len(p.logged(message)) > before })
 	return p.logged(message)[before]
 }

@@ -182,9 +182,7 @@ func (f *fleet) restart(t *testing.T, i int) {
 func (f *fleet) stop(t *testing.T, i int) {
 	t.Helper()
 	p := f.replicas[i]
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	// The balancer sends it nothing in the end, so that the last answer is complete.
 	decided := uint64(0)
 	for {
@@ -199,9 +197,7 @@ func (f *fleet) stop(t *testing.T, i int) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	f.decided += decided
-	if err := p.wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.wait())
 }
 
 // stopAll ends all replicas at once, the gentle way.
@@ -213,9 +209,7 @@ func (f *fleet) stopAll(t *testing.T) {
 		wg.Go(func() { errs[i] = p.stop() })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 }
 
 // openStore opens the database of the fleet, as a command does.
@@ -226,9 +220,7 @@ func (f *fleet) openStore(t *testing.T) store.Store {
 		name = filepath.Join(f.dir, name)
 	}
 	db, err := database.Open(t.Context(), name, database.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -61,9 +61,7 @@ func startBalancer(t *testing.T) *balancer {
 func (b *balancer) add(t *testing.T, p *process) {
 	t.Helper()
 	target, err := url.Parse(p.api)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	added := &backend{admin: p.admin}
 	added.proxy = &httputil.ReverseProxy{
 		Transport: b.transport,

@@ -26,9 +26,7 @@ func (f *fleet) holdsOnEach(t *testing.T, c call, status int, changed time.Time)
 		for {
 			began := time.Now()
 			a, err := c.send(t.Context(), p.api)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if a.status == status {
 				break
 			}
@@ -80,17 +78,13 @@ func (f *fleet) testChangesOfKeys(t *testing.T) {
 	t.Run("a key that was unknown", func(t *testing.T) {
 		t.Parallel()
 		secret, err := keys.NewSecret()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := call{key: secret.Reveal()}
 		f.allAnswer(t, c, http.StatusUnauthorized)
 		_, err = f.openStore(t).CreateKey(t.Context(), store.NewKey{
 			Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: "new", Plan: "pro", Created: time.Now(),
 		}, store.Actor{Name: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f.holdsOnEach(t, c, http.StatusOK, time.Now())
 	})
 }
@@ -156,8 +150,6 @@ func (f *fleet) testFirstKey(t *testing.T) {
 		t.Fatalf("%d replicas showed a key, want 1", len(notices))
 	}
 	first, err := readFirstKey(notices[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.allAnswer(t, call{key: first.key}, http.StatusOK)
 }

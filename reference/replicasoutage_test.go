@@ -183,9 +183,7 @@ func (f *fleet) testForeignValue(t *testing.T) {
 		t.Fatalf("the keys of the owner in Redis are %q (%v), want one", names, err)
 	}
 	foreign := strings.Repeat("x", 300)
-	if err := c.Set(t.Context(), names[0], foreign, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Set(t.Context(), names[0], foreign, 0).Err())
 	const requests = 60
 	for range requests {
 		call{key: key}.mustSend(t, 200, f.balancer.url)

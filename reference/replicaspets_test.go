@@ -39,9 +39,7 @@ func (f *fleet) testPets(t *testing.T) {
 	for i := range pets {
 		created := call{method: http.MethodPost, key: key}.mustSend(t, 201, f.replicas[i%3].api)
 		id, err := created.petID()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if f.database == "petstore.db" {
 			time.Sleep(2 * otherProcesses)
 		}

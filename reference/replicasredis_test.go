@@ -26,9 +26,7 @@ func startRedis(t *testing.T) *sharedRedis {
 		t.Log("redis-server is not on this machine, so miniredis is used")
 		m := miniredis.RunT(t)
 		return &sharedRedis{addr: m.Addr(), kill: m.Close, back: func() {
-			if err := m.Restart(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Restart())
 		}}
 	}
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no") // a slow disk must not delay it

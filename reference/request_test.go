@@ -29,9 +29,7 @@ func ask(ctx context.Context, method, url, key, body string) (answer, error) {
 func mustAsk(t *testing.T, status int, method, url, key, body string) answer {
 	t.Helper()
 	a, err := ask(t.Context(), method, url, key, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a.status != status {
 		t.Fatalf("%s %s: answered with %d, want %d\n%s", method, url, a.status, status, a.body)
 	}
@@ -154,9 +152,7 @@ func (c call) sendTo(ctx context.Context, url string) (answer, error) {
 func (c call) mustSend(t *testing.T, status int, base string) answer {
 	t.Helper()
 	a, err := c.send(t.Context(), base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a.status != status {
 		t.Fatalf("%+v: answered with %d, want %d\n%s", c, a.status, status, a.body)
 	}

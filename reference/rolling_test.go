@@ -61,9 +61,7 @@ func checkCounts(t *testing.T, f *fleet, owner string, load *traffic) {
 	t.Helper()
 	db := f.openStore(t)
 	days, err := db.ListDailyUse(t.Context(), owner, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	allowed := int64(0)
 	for _, day := range days {
 		allowed += day.Allowed
@@ -72,9 +70,7 @@ func checkCounts(t *testing.T, f *fleet, owner string, load *traffic) {
 		t.Errorf("%d requests are counted by day, want %d", allowed, load.admitted)
 	}
 	uses, err := db.ListDeprecatedUse(t.Context(), time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	retired := int64(0)
 	for _, use := range uses {
 		if use.Owner == owner {
@@ -142,15 +138,11 @@ func buildTomorrow(t *testing.T, file, migration string) (path string) {
 		t.Skipf("skipped: it builds a program: %v", err)
 	}
 	next, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	writeFile(t, dir, "tomorrow.sql", "-- +goose Up\n"+migration)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{next: filepath.Join(dir, "tomorrow.sql")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, dir, "overlay.json", string(overlay))
 	path = filepath.Join(dir, "petstore")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, ".")
@@ -220,9 +212,7 @@ func TestUpgradeOfAFile(t *testing.T) {
 	cmd := exec.Command(tomorrow, serveArgs([]string{"--database=served.db"})...)
 	cmd.Dir, cmd.Env = dir, environment()
 	p, err := launchCommand(cmd, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.kill()
 	if lines := p.logged("upgrading the database; a copy of the older one is kept"); len(lines) != 1 || lines[0]["from"] != 8.0 {
 		t.Errorf("the log says %v, want that the database is upgraded from schema 8", lines)

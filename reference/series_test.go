@@ -94,9 +94,7 @@ func exerciseAlone(t *testing.T) *process {
 	writeFile(t, dir, "petstore.yaml", "draft_headers: perhaps\n")
 	p.hangUp(t, refusedReload)
 	// A write fails.
-	if err := os.Remove(filepath.Join(dir, "petstore.db")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "petstore.db")))
 	mustAsk(t, 503, "POST", p.api+"/v1/pets", key, pet)
 	return p
 }
@@ -172,9 +170,7 @@ func (c catalogue) add(t *testing.T, metrics string) {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(metrics))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, f := range families {
 		m, ok := c[name]
 		if !ok {
@@ -259,9 +255,7 @@ func readAlerts(t *testing.T) (all []alert) {
 			Rules []alert
 		}
 	}
-	if err := yaml.Load([]byte(readFile(t, "monitoring/alerts.yaml")), &file, yaml.WithKnownFields()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Load([]byte(readFile(t, "monitoring/alerts.yaml")), &file, yaml.WithKnownFields()))
 	for _, g := range file.Groups {
 		all = append(all, g.Rules...)
 	}

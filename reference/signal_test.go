@@ -21,13 +21,9 @@ const pet = `{"name":"Rex","categoryId":1}`
 func halfRequest(t *testing.T, p *process, key string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.api, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetDeadline(time.Now().Add(patience)))
 	// The server asks for the body when the handler wants it, so that the request
 	// is surely under way.
 	fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
@@ -45,9 +41,7 @@ func TestSIGTERMFinishesWhatWasBegun(t *testing.T) {
 	key := roomyKey(t, dir, "ada")
 	p := serve(t, dir)
 	conn := halfRequest(t, p, key)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 
 	// It says that it is not ready, takes no more connections, and waits.
 	eventually(t, "not ready", func() bool {
@@ -91,9 +85,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	key := roomyKey(t, dir, "ada")
 	p := serve(t, dir)
 	halfRequest(t, p, key)
-	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Signal(syscall.SIGINT))
 	eventually(t, "ending", func() bool { return len(p.logged("stopping; running requests are finished first")) == 1 })
 	// A server that waited for the request would end by itself.
 	err := p.stop()

@@ -19,9 +19,7 @@ func listenAsSystemd(t *testing.T) (notifications, string) {
 	t.Helper()
 	name := fmt.Sprint("@petstore-test-", os.Getpid()) // not a path, which may have at most 107 bytes
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return notifications{conn}, "NOTIFY_SOCKET=" + name
 }
@@ -38,14 +36,10 @@ func (n notifications) next(t *testing.T) string {
 
 func (n notifications) any(t *testing.T) string {
 	t.Helper()
-	if err := n.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.SetReadDeadline(time.Now().Add(patience)))
 	buf := make([]byte, 8<<10)
 	size, err := n.Read(buf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(buf[:size])
 }
 
@@ -55,9 +49,7 @@ func TestSystemdIsNotified(t *testing.T) {
 	systemd, socket := listenAsSystemd(t)
 	writeFile(t, dir, "petstore.yaml", "")
 	p, err := launch(dir, environment(socket, "WATCHDOG_USEC=100000"), "--config=petstore.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.kill)
 	if got := systemd.next(t); got != "READY=1\nSTATUS=serving" {
 		t.Fatalf("once it serves, it sends %q", got)
@@ -68,9 +60,7 @@ func TestSystemdIsNotified(t *testing.T) {
 
 	signal := func(s syscall.Signal) {
 		t.Helper()
-		if err := p.cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.cmd.Process.Signal(s))
 	}
 	reloading := regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]*\n$`)
 	for _, step := range []struct{ file, want string }{
@@ -101,9 +91,7 @@ func TestSystemdThatDoesNotListen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p, err := launch(dir, environment("NOTIFY_SOCKET="+filepath.Join(dir, "none"), "WATCHDOG_USEC=soon"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.kill)
 	eventually(t, "warnings", func() bool {
 		return len(p.logged("cannot notify systemd; check NOTIFY_SOCKET")) == 1 &&

@@ -22,17 +22,13 @@ import (
 func project(t *testing.T) *types.Project {
 	t.Helper()
 	dir, err := filepath.Abs("compose")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  dir,
 		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(dir, "compose.yaml")}},
 		Environment: types.Mapping{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -148,9 +144,7 @@ func TestMakeSecrets(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "make-secrets")
-	if err := os.WriteFile(script, []byte(read(t, "compose/make-secrets")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte(read(t, "compose/make-secrets")), 0o600))
 	run := func() string {
 		t.Helper()
 		out, err := exec.Command(sh, script).CombinedOutput()
@@ -217,8 +211,6 @@ func TestMonitoringIsMounted(t *testing.T) {
 func absolute(t *testing.T, name string) string {
 	t.Helper()
 	abs, err := filepath.Abs(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return abs
 }

@@ -16,18 +16,12 @@ import (
 // .dockerignore keeps nothing back that the build needs.
 func TestTheBuildContext(t *testing.T) {
 	f, err := os.Open(root + "/.dockerignore")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	patterns, err := ignorefile.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ignored, err := patternmatcher.New(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := buildFiles(t)
 	if len(files) < 200 {
 		t.Errorf("the server is built from %d files, want all of them", len(files))
@@ -47,9 +41,7 @@ func buildFiles(t *testing.T) (files []string) {
 {{end}}{{with .Module}}{{.GoMod}}{{end}}`
 	// In the workspace: the module cache may have no other versions, and no network either.
 	out, err := exec.Command("go", "list", "-C", "..", "-deps", "-f", format, ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	top := absolute(t, root)
 	for line := range strings.Lines(string(out)) {
 		if rel, err := filepath.Rel(top, strings.TrimSpace(line)); err == nil && !strings.HasPrefix(rel, "..") {

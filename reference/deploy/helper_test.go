@@ -22,9 +22,7 @@ const (
 func read(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(content)
 }
 
@@ -51,16 +49,12 @@ func load(t *testing.T, file string, env map[string]string) *config.Config {
 	for name, value := range env {
 		names = append(names, name+"="+value)
 	}
-	if err := config.CheckEnvironment(names); err != nil {
-		t.Fatal(err)
-	}
+	must(t, config.CheckEnvironment(names))
 	c, err := config.NewSource(config.Flags{Config: &file}, func(name string) (string, bool) {
 		value, ok := env[name]
 		if secret := secretFiles[name]; ok && secret != "" {
 			value = filepath.Join(t.TempDir(), "secret")
-			if err := os.WriteFile(value, []byte(secret+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(value, []byte(secret+"\n"), 0o600))
 		}
 		return value, ok
 	}).Load()
@@ -75,3 +69,11 @@ func port(address string) string { return address[strings.LastIndex(address, ":"
 
 // stopTime is how long a server needs at most to stop.
 func stopTime(c *config.Config) time.Duration { return c.DrainDelay + c.Timeouts.Drain + saves }
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

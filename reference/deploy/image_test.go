@@ -134,9 +134,7 @@ type release struct {
 // A release has the same binary as the image, and all files that it names.
 func TestTheRelease(t *testing.T) {
 	var r release
-	if err := yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r))
 	b := r.Builds[0]
 	missing(t, root+"/"+b.Dir+"/main.go")
 	build := dockerfile(t)[1]
@@ -163,9 +161,7 @@ func TestTheRelease(t *testing.T) {
 // A package installs the settings where the unit reads them.
 func TestThePackage(t *testing.T) {
 	var r release
-	if err := yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r))
 	unit := read(t, "systemd/petstore.service")
 	var installed []string
 	for _, f := range r.Nfpms[0].Contents {

@@ -27,9 +27,7 @@ func TestPrometheusAcceptsItsFiles(t *testing.T) {
 			filepath.Join(dir, "alerts.yaml"):     read(t, "../monitoring/alerts.yaml"),
 			token:                                 "0123456789abcdef",
 		} {
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(content), 0o600))
 		}
 		args = append(args, filepath.Join(dir, "prometheus.yaml"))
 		if !strings.Contains(config, "job_name: petstore\n") {

@@ -61,9 +61,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(read(t, unit), "ExecStart=petstore", "ExecStart="+os.Args[0], 1)
 	out, err := exec.Command(analyze, "--version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var version int
 	if m := regexp.MustCompile(`^systemd (\d+)`).FindSubmatch(out); m != nil {
 		version, _ = strconv.Atoi(string(m[1]))
@@ -73,9 +71,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 		text = strings.Replace(text, "Type=notify-reload", "Type=notify", 1)
 	}
 	file := filepath.Join(t.TempDir(), "petstore.service")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	for _, args := range [][]string{
 		{"verify", "--man=no", file},
 		{"security", "--offline=true", "--threshold=15", file}, // in tenths; 0 is best

@@ -29,21 +29,25 @@ import (
 
 const token = "a-token-that-is-long-enough"
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // start serves the admin handler over an engine of its own.
 func start(t testing.TB, adjust func(*admin.Config)) (*httptest.Server, *memory.Limiter) {
 	t.Helper()
 	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := config(t, engine)
 	if adjust != nil {
 		adjust(&c)
 	}
 	handler, err := admin.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s, engine
@@ -69,9 +73,7 @@ func config(t testing.TB, engine *memory.Limiter) admin.Config {
 func newStore(t testing.TB, owners ...string) *sqlite.Store {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	m := keys.Manager{Store: db, Plan: plans.Of, Actor: store.Actor{Name: "test"}, Now: time.Now}
 	for _, owner := range owners {
@@ -95,22 +97,16 @@ func client(s *httptest.Server, token string) admin.Client {
 func request(t *testing.T, method, target, host, authorization string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Host = host
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, string(body)
 }
 
@@ -213,9 +209,7 @@ func TestHealthLooksAtNothing(t *testing.T) {
 func TestHealthOfAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // which accepts no connection
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	const want = "no response within 1.5s; the server may hang"
 	if err := (admin.Client{Addr: l.Addr().String()}).Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

@@ -95,9 +95,7 @@ func TestBanRefusesWhatIsUnclear(t *testing.T) {
 func ban(t testing.TB, engine *memory.Limiter, subjects ...string) {
 	t.Helper()
 	for i, subject := range subjects {
-		if err := engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must(t, engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour))
 	}
 }
 

@@ -69,18 +69,14 @@ func serve(h http.Handler, method, target, remote string, fields ...string) *htt
 func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
 	t.Helper()
 	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ban(t, engine, apikey.OwnerSubject("ada"))
 	c := config(t, engine)
 	if adjust != nil {
 		adjust(&c)
 	}
 	h, err := admin.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 

@@ -207,9 +207,7 @@ func TestBansWithoutTheDatabase(t *testing.T) {
 		c.Server = func() *admin.Server { return &server }
 		c.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	})
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	if w := post(h, "/bans", "application/json", `{"owner":"eve","seconds":60}`); w.Code != 200 {
 		t.Errorf("a ban: %d %s, want 200", w.Code, w.Body)
 	}

@@ -32,9 +32,7 @@ var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 func newServer(t *testing.T) *admin.Server {
 	t.Helper()
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db := newStore(t)
 	return &admin.Server{Limiter: engine, Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse}
 }
@@ -65,9 +63,7 @@ func TestUsage(t *testing.T) {
 	create(at(-1*time.Hour), keys.New{Plan: "free"})
 	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}, Limits: []string{"2/month from 17"}})
 	free, err := plans.Of("free", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 {
 		if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "owner:"+owner, free, 1); err != nil {
 			t.Fatal(err)
@@ -94,9 +90,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("GET %s (-want +got):\n%s", target, diff)
 	}
 
-	if err := s.Limiter.Ban(t.Context(), "owner:"+owner, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Limiter.Ban(t.Context(), "owner:"+owner, time.Hour))
 	if got := get(); !strings.Contains(got, `"ban":{"ends":"2026-05-04T13:00:00Z"}`) {
 		t.Errorf("GET %s of a banned owner: %s, want the ban", target, got)
 	}
@@ -209,9 +203,7 @@ func TestDeprecations(t *testing.T) {
 	}
 	add := func(operation, owner string, n int64, last time.Time) {
 		t.Helper()
-		if err := s.Store.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: operation, Owner: owner, Count: n, Last: last}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Store.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: operation, Owner: owner, Count: n, Last: last}))
 	}
 	add("later", "ada", 100, day(-7))
 	add("later", "bob", 7, day(-6))

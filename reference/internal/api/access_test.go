@@ -25,9 +25,7 @@ func from(addr string) string { return "X-Forwarded-For: " + addr }
 func startAccess(t *testing.T, deny, allow api.AccessList, adjust func(*api.Config)) *service {
 	t.Helper()
 	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return start(t, func(c *api.Config) {
 		c.Client, c.Deny, c.Allow = client, deny, allow
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
@@ -200,13 +198,9 @@ func preflight(t *testing.T, s *service, target, from string) *http.Response {
 	defer conn.Close()
 	_, err := io.WriteString(conn, "OPTIONS "+target+" HTTP/1.1\r\nHost: x\r\nOrigin: "+from+
 		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,content-type,idempotency-key\r\n\r\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp
 }
 

@@ -113,14 +113,10 @@ func situations() []situation {
 			s.Do(t, none(list))
 		}, request: none(list)},
 		{name: "banned key", request: list, prepare: func(t *testing.T, s *service, _ *contract.Client) {
-			if err := s.limits.Ban(t.Context(), "owner:reader", time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.limits.Ban(t.Context(), "owner:reader", time.Minute))
 		}},
 		{name: "banned network", request: none(list), prepare: func(t *testing.T, s *service, _ *contract.Client) {
-			if err := s.limits.Ban(t.Context(), "network:127.0.0.1/32", time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.limits.Ban(t.Context(), "network:127.0.0.1/32", time.Minute))
 		}},
 		{name: "suspended plan", request: list, adjust: func(c *api.Config) {
 			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return ratelimit.SuspendedPlan("unpaid"), nil }
@@ -175,14 +171,10 @@ func TestTextsOfErrors(t *testing.T) {
 		})
 	}
 	if *update {
-		if err := os.WriteFile(errorsFile, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(errorsFile, []byte(text.String()), 0o644))
 	}
 	want, err := os.ReadFile(errorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := cmp.Diff(string(want), text.String()); d != "" {
 		t.Errorf("the texts (-want +got):\n%s", d)
 	}
@@ -201,9 +193,7 @@ func TestTextsOfErrors(t *testing.T) {
 func documentedErrors(t *testing.T) map[string]string {
 	t.Helper()
 	document, err := openapi.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var d struct {
 		Components struct {
 			Examples map[string]struct {
@@ -211,9 +201,7 @@ func documentedErrors(t *testing.T) map[string]string {
 			}
 		}
 	}
-	if err := json.Unmarshal(document, &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(document, &d))
 	examples := make(map[string]string)
 	for _, e := range d.Components.Examples {
 		examples[e.Value.Code] = e.Value.Message

@@ -65,16 +65,13 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	s := &service{clock: &clock{now: time.Date(2026, time.November, 20, 12, 0, 5, 0, time.UTC)}}
 	s.Now = s.clock.Now
 	var err error
-	if s.db, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s.db, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	must(t, err)
 	t.Cleanup(func() { s.db.Close() })
-	if s.limits, err = memory.New(memory.Options{Now: s.clock.Now}); err != nil {
-		t.Fatal(err)
-	}
-	if s.format, err = apikey.NewFormat(api.KeyPrefix); err != nil {
-		t.Fatal(err)
-	}
+	s.limits, err = memory.New(memory.Options{Now: s.clock.Now})
+	must(t, err)
+	s.format, err = apikey.NewFormat(api.KeyPrefix)
+	must(t, err)
 	defaults := config.Default()
 	c := api.Config{
 		Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of,
@@ -87,22 +84,15 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 		adjust(&c)
 	}
 	handler, err := api.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.handler = handler
-	if s.document, err = openapi.New(c.Deprecations); err != nil {
-		t.Fatal(err)
-	}
+	s.document, err = openapi.New(c.Deprecations)
+	must(t, err)
 	s.Contract = contractOf(t, s.document)
 	srv, err := httpserver.New(handler, httpserver.Options{MaxConns: 64, Logger: c.Logger})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Addr = l.Addr().String()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -129,9 +119,7 @@ func contractOf(t testing.TB, document []byte) *contract.Contract {
 		return c.(*contract.Contract)
 	}
 	c, err := contract.New(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	contracts.Store(string(document), c)
 	return c
 }
@@ -154,9 +142,7 @@ func (s *service) issue(t testing.TB, secret apikey.Secret, k store.NewKey) stor
 	t.Helper()
 	k.Digest, k.LastFour, k.Created = secret.Digest(), secret.LastFour(), s.clock.Now()
 	stored, err := s.db.CreateKey(t.Context(), k, store.Actor{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return stored
 }
 
@@ -169,9 +155,7 @@ func (s *service) pets(t testing.TB, n int) []store.Pet {
 		stored[i], err = s.db.CreatePet(t.Context(), store.NewPet{
 			Name: "Duke", CategoryID: int64(i), Status: []store.Status{store.Available, store.Pending, store.Sold}[i%3],
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return stored
 }
@@ -225,4 +209,12 @@ func getPetLeaving(adjust func(*deprecation.Options)) map[string]deprecation.Opt
 
 func newPetNamed(name string) store.NewPet {
 	return store.NewPet{Name: name, CategoryID: 1, Status: store.Available}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

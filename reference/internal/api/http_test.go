@@ -212,9 +212,7 @@ func TestHTTP2(t *testing.T) {
 		{"GET", "/v1/pets", "", http.Header{"Authorization": key, "Accept-Encoding": {"br", "gzip;q=0.5"}}, 200},
 	} {
 		r, err := http.NewRequest(test.method, secure.URL+test.target, strings.NewReader(test.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header = test.header
 		resp, err := secure.Client().Do(r)
 		if err != nil {
@@ -222,9 +220,7 @@ func TestHTTP2(t *testing.T) {
 		}
 		data, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := &contract.Response{Response: resp, Method: test.method, Target: test.target, Data: data}
 		if err := s.Contract.Check(got, s.clock.Now()); err != nil {
 			t.Errorf("%s %s: %v", test.method, test.target, err)

@@ -148,9 +148,7 @@ func TestLostConnection(t *testing.T) {
 				conn := s.Dial(t)
 				_, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\nContent-Length: %d\r\n\r\n%s",
 					s.Key, line, len(duke), duke)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				switch moment {
 				case "while the pet is stored":
 					<-gate.begun

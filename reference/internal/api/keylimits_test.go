@@ -140,9 +140,7 @@ func TestKeyAndOwnerHaveNothingLeft(t *testing.T) {
 		limited := s.with(secret.Reveal())
 		want(t, limited.Get(t, "/v1/pets"), 200, "")
 		if test.ban > 0 {
-			if err := s.limits.Ban(t.Context(), "owner:"+k.Owner, test.ban); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.limits.Ban(t.Context(), "owner:"+k.Owner, test.ban))
 		}
 		var reset string
 		for range 2 {

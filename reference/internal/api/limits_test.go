@@ -121,9 +121,7 @@ func TestDraftHeaders(t *testing.T) {
 // the client's address that a test sends.
 func fewUncharged(t *testing.T) func(*api.Config) {
 	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func(c *api.Config) {
 		c.Client = client
 		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
@@ -172,9 +170,7 @@ func TestUsageIsLimited(t *testing.T) {
 		s := start(t, fewUncharged(t))
 		c := s.with(s.key(t, "curious", "enterprise", "100/day"))
 		if banned {
-			if err := s.limits.Ban(t.Context(), "owner:curious", time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.limits.Ban(t.Context(), "owner:curious", time.Hour))
 		}
 		for _, target := range []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"} {
 			resp := c.Get(t, target)
@@ -228,14 +224,10 @@ func TestPreflightsAreLimited(t *testing.T) {
 func plainly(t *testing.T, s *service, key, target string) (got string, body []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Addr+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("Authorization", "Bearer "+key)
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	got = fmt.Sprint(resp.StatusCode)
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"} {
@@ -243,9 +235,8 @@ func plainly(t *testing.T, s *service, key, target string) (got string, body []b
 			got += " " + v
 		}
 	}
-	if body, err = io.ReadAll(resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	body, err = io.ReadAll(resp.Body)
+	must(t, err)
 	return got, body
 }
 
@@ -312,9 +303,7 @@ func TestUnlimitedPlan(t *testing.T) {
 		Plan              string
 		Quotas, KeyQuotas []struct{ Remaining int64 }
 	}
-	if err := json.Unmarshal(limited.Get(t, "/v1/usage").Data, &usage); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(limited.Get(t, "/v1/usage").Data, &usage))
 	if usage.Plan != "internal" || len(usage.Quotas) != 0 || len(usage.KeyQuotas) != 1 || usage.KeyQuotas[0].Remaining != 0 {
 		t.Errorf("getUsage of the key says %+v, want the plan internal, no quotas, and nothing left of the key's", usage)
 	}

@@ -134,9 +134,7 @@ func TestWalk(t *testing.T) {
 func query(t testing.TB, target string) url.Values {
 	t.Helper()
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u.Query()
 }
 
@@ -357,9 +355,7 @@ func twoServers(t *testing.T) [2]*service {
 	var servers [2]*service
 	for i := range servers {
 		db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { db.Close() })
 		servers[i] = start(t, func(c *api.Config) { c.Pets = db })
 	}

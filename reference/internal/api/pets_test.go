@@ -183,9 +183,7 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 func postName(t *testing.T, c *contract.Client, name string) *contract.Response {
 	t.Helper()
 	text, err := json.Marshal(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c.Post(t, "/v1/pets", `{"name":`+string(text)+`,"categoryId":1}`)
 }
 

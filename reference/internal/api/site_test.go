@@ -20,22 +20,16 @@ import (
 func page(t testing.TB, s *service, method, target string, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+s.Addr+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Add(name, value)
 	}
 	resp, err := (&http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode < 400 {
 		if got := resp.Header.Get("Cache-Control"); got != "no-cache" {
 			t.Errorf("%s %s: Cache-Control is %q, want no-cache", method, target, got)
@@ -130,13 +124,9 @@ func unzip(t *testing.T, coding string, body []byte) []byte {
 		return body
 	}
 	z, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 

@@ -130,9 +130,7 @@ func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
 	running := mustLoad(t, "listen: 127.0.0.1:1\ndatabase: a.db")
 	next := mustLoad(t, "\nlisten: 127.0.0.1:2\nadmin_listen: ''\ndraft_headers: true")
 	merged, err := running.After(next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if merged.Listen != "127.0.0.1:1" || merged.Database != "a.db" || merged.AdminListen != "127.0.0.1:9090" || !merged.DraftHeaders {
 		t.Errorf("the settings are %+v, want the new ones with the addresses and the database of the running server", merged)
 	}
@@ -153,9 +151,7 @@ func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\nmigrate: manual\nfirst_key: false\nusage_file: u\n"+
 		"timeouts: {read_header: 1s, read: 2s, write: 1m, idle: 1s}\nredis: redis://h\non_redis_failure: open\nlog: {format: text, file: b.log, level: warn}")
 	merged, err := running.After(next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Change{{Setting: "log.level", Old: "info", New: "warn"}}
 	if diff := cmp.Diff(want, running.Changes(merged)); diff != "" {
 		t.Errorf("changes of the running server (-want +got):\n%s", diff)

@@ -83,9 +83,7 @@ func TestSecretDoesNotShow(t *testing.T) {
 	}
 	slog.New(slog.NewTextHandler(&out, nil)).Info("m", "token", c.AdminToken, "config", *c)
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "token", c.AdminToken, "config", *c)
-	if err := json.NewEncoder(&out).Encode(struct{ Token Secret }{c.AdminToken}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewEncoder(&out).Encode(struct{ Token Secret }{c.AdminToken}))
 	if strings.Contains(out.String(), "0123456789abcdef") || strings.Contains(out.String(), fmt.Sprintf("%x", "0123456789")) {
 		t.Errorf("the token shows in\n%s", out.String())
 	}
@@ -105,9 +103,7 @@ func TestFlagsForKong(t *testing.T) {
 		t.Helper()
 		var c command
 		k, err := kong.New(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := k.Parse(args); err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +130,7 @@ func TestFlagsForKong(t *testing.T) {
 
 	var help bytes.Buffer
 	k, err := kong.New(&command{}, kong.Writers(&help, &help), kong.Exit(func(int) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	k.Parse([]string{"--help"})
 	for _, o := range settings {
 		if !o.hasFlag() {
@@ -167,9 +161,7 @@ func TestPenaltyReachesAllPlans(t *testing.T) {
 				quotas = []string{"5/minute"}
 			}
 			p, err := c.Plans.Of(plan.Name(), quotas)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := p.Penalty().Strikes; got != tt.strikes {
 				t.Errorf("%s: plan %s allows %d strikes, want %d", tt.file, p.Name(), got, tt.strikes)
 			}

@@ -33,14 +33,10 @@ func TestSettingsAreDocumented(t *testing.T) {
 	table(&b, "Settings that need a restart", func(s setting) bool { return s.restart })
 	want := b.String()
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("reference/docs/CONFIGURATION.md is not what go test -update writes (-want +got):\n%s", diff)
 	}

@@ -17,6 +17,14 @@ func environ(vars map[string]string) func(string) (string, bool) {
 	}
 }
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fromFile loads a file and nothing else.
 func fromFile(content string) (*Config, error) {
 	return load("petstore.yaml", []byte(content), Flags{}, environ(nil))
@@ -34,9 +42,7 @@ func mustLoad(t *testing.T, content string) *Config {
 func tempFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "petstore.yaml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

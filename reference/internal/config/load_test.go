@@ -64,9 +64,7 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 		}
 	}
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	head, _, _ := strings.Cut(string(content), "\n\n")
 	_, restart, _ := strings.Cut(head, "except for")
 	words := strings.FieldsFunc(restart, func(r rune) bool { return strings.ContainsRune(" ,#\n", r) })

@@ -159,9 +159,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	c, err := load("petstore.yaml", []byte("admin_token: of-the-settings-file\n"), Flags{}, environ(map[string]string{
@@ -169,9 +167,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		"PETSTORE_DATABASE_FILE":    file("database", "other.db\r\n"),
 		"PETSTORE_REDIS_FILE":       file("redis", "redis://a:1,redis://b:1"),
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.AdminToken != "hush-hush-hush-hush" || c.Database != "other.db" || len(c.Redis) != 2 {
 		t.Errorf("the settings have token %q, database %q, Redis %q", c.AdminToken.Reveal(), c.Database, c.Redis)
 	}
@@ -204,9 +200,7 @@ func TestSecretsFromWrongFiles(t *testing.T) {
 		{"a wrong value", "hush", nil, "must have at least 16 random characters, got 4"},
 	} {
 		if os.Remove(path); tt.content != "-" {
-			if err := os.WriteFile(path, []byte(tt.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(tt.content), 0o600))
 		}
 		env := map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": path}
 		for name, value := range tt.env {

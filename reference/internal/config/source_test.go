@@ -13,40 +13,28 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 	file := filepath.Join(dir, "petstore.yaml")
 	put := func(name, content string) func() {
 		return func() {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 	}
 	rename := func(content string) func() {
 		return func() {
 			put("new", content)()
-			if err := os.Rename(filepath.Join(dir, "new"), file); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(filepath.Join(dir, "new"), file))
 		}
 	}
 	// As Kubernetes does: the file is a link through a folder that is a link.
 	link := func(version, content string) func() {
 		return func() {
-			if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(filepath.Join(dir, version), 0o700))
 			put(filepath.Join(version, "petstore.yaml"), content)()
 			for _, l := range []struct{ to, name string }{{version, "data"}, {"data/petstore.yaml", "petstore.yaml"}} {
-				if err := os.Symlink(l.to, filepath.Join(dir, "link")); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, l.name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(l.to, filepath.Join(dir, "link")))
+				must(t, os.Rename(filepath.Join(dir, "link"), filepath.Join(dir, l.name)))
 			}
 		}
 	}
 	remove := func() {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(file))
 	}
 	nothing := func() {}
 
@@ -136,9 +124,7 @@ func TestSourceKeepsOverriding(t *testing.T) {
 	if _, err := s.Load(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2\ndrain_delay: 5s\nmax_connections: 6"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("listen: 127.0.0.1:2\ndrain_delay: 5s\nmax_connections: 6"), 0o600))
 	c, err := s.Load()
 	if err != nil || c.Listen != listen || c.DrainDelay != 4*time.Second || c.MaxConnections != 6 {
 		t.Errorf("Load = %+v, %v; want the flag, the variable and then the file", c, err)

@@ -12,9 +12,7 @@ import (
 // A pipe, as in --config <(…), is read once: reading it again would block.
 func TestSourceThatIsAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	go func() {
 		if err := os.WriteFile(pipe, []byte("max_connections: 7"), 0); err != nil {
 			t.Error(err)
@@ -41,12 +39,8 @@ func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 			if _, err := s.Load(); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-			if err := create(file); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(file))
+			must(t, create(file))
 			changedOnce(t, s)
 			for range 2 {
 				if _, err := s.Load(); err == nil || err.Error() != "cannot read settings file "+file+": it is not a regular file" {
@@ -54,12 +48,8 @@ func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 				}
 				neverChanged(t, s)
 			}
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte("max_connections: 8"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(file))
+			must(t, os.WriteFile(file, []byte("max_connections: 8"), 0o600))
 			changedOnce(t, s)
 			if c, err := s.Load(); err != nil || c.MaxConnections != 8 {
 				t.Errorf("Load = %v, %v; want the new settings", c, err)

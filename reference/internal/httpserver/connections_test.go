@@ -280,9 +280,7 @@ func TestStatsOfConnections(t *testing.T) {
 				<-finish
 			}
 		}), httpserver.Options{MaxConns: 2, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := func(what string, want httpserver.Stats) {
 			t.Helper()
 			synctest.Wait()

@@ -21,9 +21,7 @@ func serveInBubble(t *testing.T, o httpserver.Options) (s *httpserver.Server, l 
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s, err := httpserver.New(hello, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, stop, ended = serveOnPipe(t, s)
 	return s, l, stop, ended
 }
@@ -92,13 +90,9 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 		get := func() {
 			t.Helper()
 			r, err := http.NewRequestWithContext(t.Context(), "GET", "https://server", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			resp, err := transport.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			resp.Body.Close()
 			if resp.ProtoMajor != 2 {
 				t.Fatalf("answered in %s, want HTTP/2", resp.Proto)
@@ -131,9 +125,7 @@ func TestDrainClosesConnectionsThatWait(t *testing.T) {
 		finish := make(chan bool)
 		s, err := httpserver.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
 			httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l, stop, ended := serveOnPipe(t, s)
 		answered := make(chan bool, 1)
 		running := l.connect()
@@ -142,9 +134,7 @@ func TestDrainClosesConnectionsThatWait(t *testing.T) {
 		waiting := l.connect()
 		synctest.Wait()
 		stop()
-		if err := waiting.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, waiting.SetDeadline(time.Now().Add(time.Minute)))
 		if !isClosed(waiting) {
 			t.Error("a minute after the drain began, the connection that waits is still open")
 		}

@@ -33,13 +33,9 @@ func serveOn(t *testing.T, h http.Handler, o httpserver.Options, wrap func(net.L
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s, err := httpserver.New(h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{Server: s, addr: l.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	go func() {
@@ -57,13 +53,9 @@ func serveOn(t *testing.T, h http.Handler, o httpserver.Options, wrap func(net.L
 func (r *running) dial(t *testing.T) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", r.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(time.Minute)))
 	return c
 }
 
@@ -71,9 +63,7 @@ func (r *running) dial(t *testing.T) net.Conn {
 func (r *running) dialTLS(t *testing.T) net.Conn {
 	t.Helper()
 	c := tls.Client(r.dial(t), insecure())
-	if err := c.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Handshake())
 	return c
 }
 
@@ -90,3 +80,11 @@ func certificate(t *testing.T) httpserver.Options {
 
 // insecure is a client configuration that takes any certificate.
 func insecure() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

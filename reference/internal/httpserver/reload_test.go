@@ -29,13 +29,9 @@ func exchange(t *testing.T, c net.Conn) (*http.Response, string) {
 	t.Helper()
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp, string(body)
 }
 
@@ -73,9 +69,7 @@ func TestReloadReplacesTheHandlerForNewRequestsOnly(t *testing.T) {
 func TestReloadBeforeServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := httpserver.New(text("old"), httpserver.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mustReload(t, s, text("new"), httpserver.Options{MaxConns: 1})
 		if err := s.Reload(nil, httpserver.Options{}); err == nil {
 			t.Error("Reload without a handler = nil, want an error")
@@ -161,9 +155,7 @@ func TestReloadOfCertificates(t *testing.T) {
 	if _, body := exchange(t, s.dialTLS(t)); body != "second" || shown() == before {
 		t.Errorf("after the reload the body is %q, and the certificate is the old one: %v", body, shown() == before)
 	}
-	if err := os.Remove(second.KeyFile); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(second.KeyFile))
 	if err := s.Reload(text("gone"), second); err == nil {
 		t.Error("Reload without the key's file = nil, want an error")
 	}

@@ -23,9 +23,7 @@ var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 func TestServe(t *testing.T) {
 	s := serve(t, hello, httpserver.Options{})
 	resp, err := http.Get("http://" + s.addr + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 /x" {
 		t.Errorf("the body is %q, want what the handler wrote", body)
@@ -104,13 +102,9 @@ func TestDrainEnds(t *testing.T) {
 
 func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 	s, err := httpserver.New(hello, httpserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "unencrypted") {
 		t.Errorf("Serve on %v: %v, want a refusal", l.Addr(), err)
 	}
@@ -122,12 +116,9 @@ func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 		"by plain consent": {PlainHTTP: true},
 	} {
 		s, err := httpserver.New(hello, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l, err = net.Listen("tcp", "0.0.0.0:0"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		l, err = net.Listen("tcp", "0.0.0.0:0")
+		must(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		if err := s.Serve(ctx, l); err != nil {
@@ -138,14 +129,10 @@ func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 
 func TestListenerFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Close()
 	s, err := httpserver.New(hello, httpserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := s.Serve(t.Context(), l); err == nil {
 		t.Error("Serve returns no error for a listener that is closed")
 	}
@@ -169,16 +156,10 @@ func TestOnReady(t *testing.T) {
 		ready = s.Ready()
 		cancel()
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Serve(ctx, l); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Serve(ctx, l))
 	if !ready {
 		t.Error("OnReady was called before the server was ready, or not at all")
 	}
@@ -191,9 +172,7 @@ func TestTLS(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure(), ForceAttemptHTTP2: true}}
 		defer client.CloseIdleConnections()
 		resp, err := client.Get("https://" + s.addr + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/2.0 /x" {
 			t.Errorf("the body is %q, want HTTP/2", body)

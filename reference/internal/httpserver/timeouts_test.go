@@ -24,9 +24,7 @@ func TestHeaderSectionIsBounded(t *testing.T) {
 		c := s.dial(t)
 		go fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", size))
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if resp.StatusCode != status {
 			t.Errorf("a target of %d octets: status %d, want %d", size, resp.StatusCode, status)
 		}

@@ -207,9 +207,7 @@ func TestPartOfALineBeforeReopen(t *testing.T) {
 		if _, err := l.file.Write([]byte("whole\n" + part)); err != nil { // as on a full disk
 			t.Fatal(err)
 		}
-		if err := errors.Join(test.change(log, filepath.Join(dir, "old")), l.Reopen()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(test.change(log, filepath.Join(dir, "old")), l.Reopen()))
 		if _, err := l.file.Write([]byte("next\n")); err != nil {
 			t.Fatal(err)
 		}

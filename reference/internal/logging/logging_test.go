@@ -17,18 +17,14 @@ import (
 func mustOpen(t *testing.T, c config.Log) *Log {
 	t.Helper()
 	l, err := Open(c, os.Stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -116,9 +112,7 @@ func TestPartOfALineIsEnded(t *testing.T) {
 		"whole\n{\"ti": "whole\n{\"ti\n",
 	} {
 		name := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(before), 0o600))
 		l := mustOpen(t, config.Log{File: name, Format: config.LogText})
 		l.Logger().Info("first")
 		l.Logger().Info("second")
@@ -144,22 +138,16 @@ func testFileIsBounded(t *testing.T, link bool) {
 	opened := name
 	if link {
 		opened = filepath.Join(t.TempDir(), "link")
-		if err := os.Symlink(name, opened); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(name, opened))
 	}
 	put := func(name string, size int) {
 		t.Helper()
-		if err := os.WriteFile(name, bytes.Repeat([]byte("x"), size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, bytes.Repeat([]byte("x"), size), 0o600))
 	}
 	put(name, 3<<20)
 	put(name+".old", 1)
 	f, err := openFile(opened)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.close()
 	f.max.Store(1 << 20)
 	line := bytes.Repeat([]byte("y"), 1<<19)
@@ -178,25 +166,19 @@ func testFileIsBounded(t *testing.T, link bool) {
 	sizes("a file that was larger", 1<<19, 3<<20)
 	sizes("at the bound", 1<<20, 3<<20)
 	sizes("beyond it", 1<<19, 1<<20)
-	if err := os.Rename(name, name+".1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(name, name+".1"))
 	if _, err := f.Write(line); err != nil {
 		t.Fatal(err)
 	}
 	sizes("the file was renamed by another program", 1<<19, 1<<20)
 	f.max.Store(1)
-	if err := os.Truncate(name, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(name, 0))
 	sizes("lines that are larger than the bound", 1<<19, 1<<20)
 	f.max.Store(0)
 	for i := range int64(4) {
 		sizes("without a bound", (i+2)<<19, 1<<20)
 	}
-	if err := errors.Join(os.Remove(name+".old"), os.MkdirAll(name+".old/in", 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(name+".old"), os.MkdirAll(name+".old/in", 0o700)))
 	f.max.Store(1 << 20)
 	if n, err := f.Write(line); n != 0 || err == nil {
 		t.Errorf("Write beyond the bound, without another file = %d, %v; want an error, so that the lines are counted as dropped", n, err)
@@ -210,9 +192,7 @@ func TestBoundOfASharedFile(t *testing.T) {
 	var files [2]*file
 	for i := range files {
 		f, err := openFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.close()
 		f.max.Store(20)
 		files[i] = f
@@ -260,5 +240,13 @@ func TestOpenLogIsBounded(t *testing.T) {
 	l.Close(time.Second)
 	if got := read(t, name); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, `"count":3}`+"\n") {
 		t.Errorf("the log of four denials is\n%s\nwant one line, and one that counts three", got)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

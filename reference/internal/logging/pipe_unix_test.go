@@ -19,9 +19,7 @@ import (
 func mustMakePipe(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(name, 0o600))
 	return name
 }
 
@@ -29,9 +27,7 @@ func mustMakePipe(t *testing.T) string {
 func openReader(t *testing.T, pipe string) *os.File {
 	t.Helper()
 	r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -116,9 +112,7 @@ func TestPartOfALineInAPipe(t *testing.T) {
 		l.Reopen,
 		func() error { _, err := l.file.Write([]byte("next\n")); return err },
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, step())
 	}
 	l.Close(10 * time.Second)
 	if got, err := io.ReadAll(r); err != nil || string(got) != "par\nnext\n" {
@@ -141,9 +135,7 @@ func TestReopenDuringAWrite(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // it has begun
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Rename(name, name+".old"), l.Reopen()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(name, name+".old"), l.Reopen()))
 	l.Logger().Info("after")
 	if _, err := io.ReadFull(r, make([]byte, 1<<20-1)); err != nil {
 		t.Fatal(err)

@@ -76,9 +76,7 @@ func TestSignalsAreExportedIfTheEnvironmentAsks(t *testing.T) {
 func start(t *testing.T) *observe.Observer {
 	t.Helper()
 	o, err := observe.Start(t.Context(), "v1.2.3", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(o.Close)
 	return o
 }
@@ -178,9 +176,7 @@ func TestTheLogHasNoPasswordsOfTheEnvironment(t *testing.T) {
 			setenv(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:1", env)
 			var log bytes.Buffer
 			o, err := observe.Start(t.Context(), "", slog.New(slog.NewTextHandler(&log, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			o.Close()
 			if got := log.String(); !strings.Contains(got, "OpenTelemetry: ") || strings.Contains(got, "secret") {
 				t.Errorf("the log is\n%s\nwant a line about the mistake, without the value of the variable", got)
@@ -199,9 +195,7 @@ func TestErrorsOfACollectorAreLoggedInPart(t *testing.T) {
 	setenv(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+s.URL)
 	var log bytes.Buffer
 	o, err := observe.Start(t.Context(), "", slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Close()
 	handle := observe.NewErrorLog(slog.New(slog.NewTextHandler(&log, nil)))
 	handle(errors.New("status 500: " + strings.Repeat("€", 1<<20)))

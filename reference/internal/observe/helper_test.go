@@ -47,9 +47,7 @@ func (e engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handler http.Handler, key string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	for range 20 { // a page
 		if _, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
@@ -57,13 +55,9 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 		}
 	}
 	limits, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := clientip.FromXForwardedFor(proxies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defaults := config.Default()
 	c := api.Config{
 		Pets: db, Keys: db, Limiter: limits, Plan: defaults.Plans.Of,
@@ -81,9 +75,8 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 	if adjust != nil {
 		adjust(&c)
 	}
-	if handler, err = api.New(c); err != nil {
-		t.Fatal(err)
-	}
+	handler, err = api.New(c)
+	must(t, err)
 	if o != nil {
 		handler = o.Handler(handler, client.Addr)
 	}
@@ -93,17 +86,13 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 func newKey(t testing.TB, db store.Store, owner string, quotas ...string) string {
 	t.Helper()
 	format, err := apikey.NewFormat(api.KeyPrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret := format.Generate()
 	_, err = db.CreateKey(t.Context(), store.NewKey{
 		Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: owner, Plan: "enterprise", Quotas: quotas,
 		Created: time.Now(),
 	}, store.Actor{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return secret.Reveal()
 }
 
@@ -125,9 +114,7 @@ func newSDK(t testing.TB) memorySDK {
 func (s memorySDK) metrics(t testing.TB) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := s.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.reader.Collect(t.Context(), &all))
 	metrics := make(map[string]metricdata.Metrics)
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -181,4 +168,12 @@ func (f failing) Pet(ctx context.Context, id int64) (store.Pet, error) {
 
 func newJSONLogger(wrap func(slog.Handler) slog.Handler, to io.Writer) *slog.Logger {
 	return slog.New(wrap(slog.NewJSONHandler(to, nil)))
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

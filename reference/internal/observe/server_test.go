@@ -25,9 +25,7 @@ func TestMetricsOfTheServer(t *testing.T) {
 		Sunsets:     map[string]time.Time{"getPet": time.Unix(15, 0)},
 		Certificate: time.Unix(1_900_000_000, 5),
 	}
-	if err := sdk.ObserveServer(func(context.Context) observe.ServerState { return state }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sdk.ObserveServer(func(context.Context) observe.ServerState { return state }))
 	want := map[string]int64{
 		"petstore.ready": 1, "petstore.saves.failing": 0, "petstore.log.dropped_lines": 2,
 		"petstore.config.reloads applied": 3, "petstore.config.reloads refused": 4, "petstore.config.last_reload.success": 1,
@@ -79,9 +77,7 @@ func TestMetricsOfAPool(t *testing.T) {
 	err := sdk.ObservePool(func() database.Pool {
 		return database.Pool{Used: 1, Idle: 2, Max: 3, Waits: 4, WaitTimeouts: 5, Waited: 1500 * time.Millisecond}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]int64{
 		"petstore.database.connections.used": 1, "petstore.database.connections.idle": 2, "petstore.database.connections.max": 3,
 		"petstore.database.waits": 4, "petstore.database.wait_timeouts": 5,
@@ -97,9 +93,7 @@ func TestMetricsOfAPool(t *testing.T) {
 
 func TestNoMetricsWithoutAPool(t *testing.T) {
 	sdk := newSDK(t)
-	if err := sdk.ObservePool(nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sdk.ObservePool(nil))
 	if got := numbers(t, sdk); len(got) > 0 {
 		t.Errorf("without a pool, the metrics are %v", got)
 	}

@@ -36,9 +36,7 @@ func (s memorySDK) calls(t *testing.T) map[string]int {
 func TestEveryMethodOfTheStoreIsMeasured(t *testing.T) {
 	sdk := newSDK(t)
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	measured := reflect.ValueOf(sdk.Store(db))
 	methods := reflect.TypeFor[store.Store]()
@@ -112,9 +110,7 @@ func TestFailedCallsHaveAType(t *testing.T) {
 func TestMeasuredStoreHasTheVersion(t *testing.T) {
 	sdk := newSDK(t)
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	v, ok := sdk.Store(db).(store.PetsVersioner)
 	if !ok {

@@ -48,9 +48,7 @@ func browse(t testing.TB, address string) *browser {
 	t.Helper()
 	path := testenv.Tool(t, "chromium")
 	at, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.Env("TMPDIR=/tmp"), // the path of a socket has at most 107 bytes
@@ -233,16 +231,10 @@ func (p *browser) screenshots(t testing.TB, name, selector string) {
 				continue
 			}
 			image, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			file := filepath.Join(*directory, fmt.Sprintf("%s-%s-%s.png", name, width, scheme))
-			if err := os.MkdirAll(*directory, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, image, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(*directory, 0o700))
+			must(t, os.WriteFile(file, image, 0o600))
 		}
 	}
 	call(t, p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})

@@ -124,9 +124,7 @@ func busy() *adminAPI {
 func open(t *testing.T, api *adminAPI) (*browser, *httptest.Server) {
 	t.Helper()
 	files, err := pages.Console()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
 	for _, f := range files {
@@ -273,9 +271,7 @@ func TestConsoleSaysWhenTheServerIsAway(t *testing.T) {
 func TestConsoleInBrowser(t *testing.T) {
 	t.Parallel()
 	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db := openStore(t)
 	issue(t, db, time.Now, keys.New{Name: "test", Owner: "ada", Plan: "free"})
 	running := &admin.Server{
@@ -283,15 +279,11 @@ func TestConsoleInBrowser(t *testing.T) {
 		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	handler, err := admin.New(admin.Config{Server: func() *admin.Server { return running }, Token: token, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := httptest.NewServer(handler)
 	defer s.Close()
 	const owner = `Zoë & "sons" <z@example.com>?x=1#y`
-	if err := engine.Ban(t.Context(), apikey.OwnerSubject(owner), time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, engine.Ban(t.Context(), apikey.OwnerSubject(owner), time.Hour))
 	p := browse(t, s.URL+"/")
 	p.waitText(t, "#login", "The server asks for its admin token")
 	p.enter(t, "#token", token)

@@ -48,18 +48,15 @@ func start(t *testing.T) *service {
 		}
 	}
 	var err error
-	if s.limits, err = memory.New(memory.Options{Now: s.clock}); err != nil {
-		t.Fatal(err)
-	}
+	s.limits, err = memory.New(memory.Options{Now: s.clock})
+	must(t, err)
 	defaults := config.Default()
 	handler, err := api.New(api.Config{
 		Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of, Deprecations: defaults.Deprecations,
 		Anonymous: ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(1000)),
 		Logger:    slog.New(slog.DiscardHandler), Now: s.clock,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Server = httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s
@@ -68,9 +65,7 @@ func start(t *testing.T) *service {
 func openStore(t *testing.T) *sqlite.Store {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -85,9 +80,7 @@ func (s *service) key(t *testing.T, owner, plan string, quotas ...string) string
 func issue(t *testing.T, db *sqlite.Store, now func() time.Time, n keys.New) string {
 	t.Helper()
 	issued, err := keys.Manager{Store: db, Plan: config.Default().Plans.Of, Actor: store.Actor{Name: "test"}, Now: now}.Create(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return issued.Secret
 }
 
@@ -178,9 +171,7 @@ func TestDocsExplainLimits(t *testing.T) {
 	p.waitText(t, "#state", `^Refused. Try again in`)
 	p.screenshots(t, "docs-limited", "#listPets .send")
 
-	if err := s.limits.Ban(t.Context(), "owner:eager", time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.limits.Ban(t.Context(), "owner:eager", time.Minute))
 	send(t, p, "listPets", `Temporarily banned[^$]*because it kept sending requests[^$]*Try again in [^$]*does not prolong it`)
 	p.screenshots(t, "docs-banned", "#listPets .send")
 	send(t, p, "getUsage", `200 OK[^$]*"ban": \{`)

@@ -14,9 +14,7 @@ import (
 func document(t *testing.T, notices map[string]deprecation.Options) []byte {
 	t.Helper()
 	d, err := openapi.New(notices)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 

@@ -14,9 +14,7 @@ import (
 func docs(t *testing.T, document []byte) (page string, all map[string]pages.File) {
 	t.Helper()
 	files, err := pages.Docs(document, "/docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return byPath(files)
 }
 
@@ -44,9 +42,7 @@ func TestPagesAreComplete(t *testing.T) {
 		"/console/": pages.Console,
 	} {
 		files, err := load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		page, all := byPath(files)
 		ids := map[string]bool{}
 		for _, m := range idOf.FindAllStringSubmatch(page, -1) {
@@ -90,9 +86,7 @@ func TestPagesAreComplete(t *testing.T) {
 // success criterion 1.4.3, level AA). The edges of controls have 3 (1.4.11).
 func TestContrast(t *testing.T) {
 	files, err := pages.Console()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, all := byPath(files)
 	light, dark, _ := strings.Cut(string(all["/console/base.css"].Body), "prefers-color-scheme: dark")
 	grounds := []string{"ground", "surface", "sunken"}
@@ -127,9 +121,7 @@ func luminance(t *testing.T, css, colour string) float64 {
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
 		n, err := strconv.ParseUint(m[1][2*i:2*i+2], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := float64(n) / 255
 		if c <= 0.04045 {
 			sum += weight * c / 12.92
@@ -138,4 +130,12 @@ func luminance(t *testing.T, css, colour string) float64 {
 		}
 	}
 	return sum
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

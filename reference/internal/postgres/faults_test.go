@@ -356,9 +356,7 @@ func TestAServerThatIsNotPostgreSQL(t *testing.T) {
 func answering(t *testing.T, answers []string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -390,9 +388,7 @@ func TestConnectionsCutInCalls(t *testing.T) {
 	p := through(t, url)
 	s := open(t, p.url+"&pool_max_conns=1", postgres.Options{})
 	beside, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer beside.Close(context.Background())
 	step := 29 // bytes between two cuts
 	if testenv.IsLong() {
@@ -424,9 +420,7 @@ func TestConnectionsCutInCalls(t *testing.T) {
 				n, pet, err := call()
 				passed = p.disarm()
 				var ids []int64
-				if err := beside.QueryRow(t.Context(), "SELECT coalesce(array_agg(id), '{}') FROM pets WHERE category_id = $1", n).Scan(&ids); err != nil {
-					t.Fatal(err)
-				}
+				must(t, beside.QueryRow(t.Context(), "SELECT coalesce(array_agg(id), '{}') FROM pets WHERE category_id = $1", n).Scan(&ids))
 				switch {
 				case err == nil && (len(ids) != 1 || ids[0] != pet.ID):
 					t.Errorf("%s, cut after %d bytes %s: pet %d is acknowledged and %v are stored", name, cut, way, pet.ID, ids)
@@ -505,9 +499,7 @@ func TestAnAddressThatNeverAnswers(t *testing.T) {
 	testenv.Long(t, "waits for timeouts")
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	url := "postgres://petstore:" + postgrestest.Password + "@" + l.Addr().String() + "/pets?sslmode=disable&connect_timeout=1"
 	_, err = postgres.Open(t.Context(), url, postgres.Options{})
@@ -550,9 +542,7 @@ func stop(t *testing.T, url string) int {
 	t.Helper()
 	pids := query[[]int](t, url, "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()")
 	for _, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Kill(pid, syscall.SIGSTOP))
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	}
 	return len(pids)
@@ -616,9 +606,7 @@ func lock(t *testing.T, url, text string) (unlock func()) {
 	if err == nil {
 		_, err = conn.Exec(t.Context(), text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func() {
 		t.Helper()
 		if _, err := conn.Exec(context.Background(), "ROLLBACK"); err != nil {
@@ -721,9 +709,7 @@ func TestADeadlockIsRepeated(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url, postgres.Options{})
 	key, err := s.CreateKey(t.Context(), store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, store.Actor{Name: "admin"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	postgrestest.Exec(t, url, `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF nextval('attempts') = 1 THEN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF;
 		RETURN NEW;

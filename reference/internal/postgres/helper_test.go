@@ -19,6 +19,14 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func open(t testing.TB, url string, o postgres.Options) *postgres.Store {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, o)
@@ -53,9 +61,7 @@ func create(t testing.TB, s *postgres.Store) store.Pet {
 func query[T any](t testing.TB, url, text string, args ...any) (value T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(context.Background())
 	if err := conn.QueryRow(t.Context(), text, args...).Scan(&value); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -132,13 +138,9 @@ const (
 func through(t *testing.T, url string) *proxy {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	p := &proxy{server: net.JoinHostPort(config.Host, strings.Split(strings.SplitN(url, "@127.0.0.1:", 2)[1], "/")[0])}
 	p.url = strings.Replace(url, p.server, l.Addr().String(), 1)

@@ -272,9 +272,7 @@ func TestImportAfterAWriteThatHasBegun(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url+"&default_transaction_isolation=serializable", postgres.Options{})
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(context.Background())
 	if _, err := conn.Exec(t.Context(), "BEGIN; INSERT INTO daily_use VALUES ('ada', '2026-05-04', 1, 1)"); err != nil {
 		t.Fatal(err)

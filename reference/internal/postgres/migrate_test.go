@@ -192,9 +192,7 @@ func TestUpgradesWhoseConnectionsEnd(t *testing.T) {
 	for range 8 {
 		url := postgrestest.Database(t)
 		conn, err := pgx.Connect(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var servers, killer sync.WaitGroup
 		stop := make(chan struct{})
 		killer.Go(func() {
@@ -288,9 +286,7 @@ func with(t *testing.T, more map[string]string) fs.FS {
 	}
 	const own = "00001_petstore.sql"
 	content, err := fs.ReadFile(postgres.Migrations(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files[own] = &fstest.MapFile{Data: content}
 	return files
 }
@@ -328,9 +324,7 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	}
 	use(running)
 	newer, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer newer.Close()
 	use(newer)
 	use(running)

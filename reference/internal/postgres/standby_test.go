@@ -27,9 +27,7 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 	primary := postgrestest.Start(t)
 	admin := store.Actor{Name: "admin"}
 	key, err := open(t, primary.URL("postgres"), postgres.Options{}).CreateKey(t.Context(), store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := openSoon(t, primary.URL("postgres"), postgres.Options{Timeout: short})
 	standby := primary.StartStandby()
 	primary.Synchronous()

@@ -90,9 +90,7 @@ func TestAuditIDsAreInTheOrderOfCommits(t *testing.T) {
 		default:
 		}
 		entries, err := reader.ListAudit(t.Context(), store.AuditQuery{Limit: store.MaxAudit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before := last
 		for _, e := range entries {
 			if !seen[e.ID] && e.ID <= before {
@@ -192,9 +190,7 @@ func TestTheFirstKeyWaitsForOthers(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url, postgres.Options{Timeout: time.Minute})
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(context.Background())
 	if _, err := conn.Exec(t.Context(), `BEGIN; INSERT INTO keys VALUES
 		('key_1', decode(repeat('01', 32), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now())`); err != nil {
@@ -235,9 +231,7 @@ func TestReadsTakeFewBlocks(t *testing.T) {
 		for _, status := range []store.Status{"", store.Available, store.Pending, store.Sold} {
 			q := store.ListQuery{Limit: 20, Status: status, After: after}
 			pets, more, err := s.ListPets(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, p := range pets {
 				if status != "" && p.Status != status || p.ID <= after || i > 0 && p.ID <= pets[i-1].ID {
 					t.Errorf("ListPets(%+v) has pet %+v", q, p)
@@ -250,9 +244,7 @@ func TestReadsTakeFewBlocks(t *testing.T) {
 		}
 	}
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(t.Context())
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		for _, after := range []int64{0, n / 2, n} {
@@ -269,9 +261,7 @@ func TestReadsTakeFewBlocks(t *testing.T) {
 				}
 				rows, _ := conn.Query(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF) EXECUTE p ("+args+")")
 				plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if blocks := buffers(t, plan); blocks > 40 {
 					t.Errorf("%s, %s (%s): %d blocks are read, want at most 40:\n%s", mode, text, args, blocks, strings.Join(plan, "\n"))
 				}
@@ -513,9 +503,7 @@ func TestAnUpgradeKeepsItsLock(t *testing.T) {
 		done <- err
 	}()
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(context.Background())
 	eventually(t, "the upgrade has run for a second", func() error {
 		var held *bool

@@ -16,9 +16,7 @@ import (
 
 func TestNoFirstKeyIsMadeWhereTheSettingsForbidIt(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	c := config.Default()
 	c.FirstKey = false
@@ -34,9 +32,7 @@ func TestNoFirstKeyIsMadeWhereTheSettingsForbidIt(t *testing.T) {
 
 func TestAFirstKeyThatCannotBeShownIsNamedInTheLog(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var log bytes.Buffer
 	s := &state{store: db, logger: slog.New(slog.NewTextHandler(&log, nil))}

@@ -29,17 +29,13 @@ func testReloader(t *testing.T, file string, apply func(*config.Config) error) (
 	log = new(bytes.Buffer)
 	source := config.NewSource(config.Flags{Config: &file}, func(string) (string, bool) { return "", false })
 	c, err := source.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply}, log
 }
 
 func put(t testing.TB, file, content string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(content), 0o600))
 }
 
 func TestReloadStatus(t *testing.T) {
@@ -141,9 +137,7 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 		after(0, 1)
 		put(t, cert, selfSigned(t))
 		after(1, 1)
-		if err := os.Remove(cert); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(cert))
 		after(1, 2) // a mistake in the files of the certificate in force
 		put(t, cert, selfSigned(t))
 		after(2, 2)
@@ -166,18 +160,12 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 func selfSigned(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) +
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
@@ -188,9 +176,7 @@ func TestReloadOfTheLog(t *testing.T) {
 	put(t, file, "log: {level: warn}")
 	r, _ := testReloader(t, file, func(*config.Config) error { return nil })
 	log, err := logging.Open(config.Log{Level: r.current.Log.Level, Format: config.LogText, File: logFile, MaxSize: 1024}, os.Stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.log, r.logger = log, log.Logger()
 
 	r.logger.Info("too low")
@@ -198,9 +184,7 @@ func TestReloadOfTheLog(t *testing.T) {
 	r.reload("test")
 	r.logger.Debug("low")
 	// The file is opened again although the settings are refused.
-	if err := os.Rename(logFile, logFile+".1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(logFile, logFile+".1"))
 	put(t, file, "log: {level: loud}")
 	r.hungUp()
 	put(t, file, "log: {level: error, max_size: 7, file: other}")
@@ -210,9 +194,7 @@ func TestReloadOfTheLog(t *testing.T) {
 
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(text)
 	}
 	before, after := read(logFile+".1"), read(logFile)
@@ -238,16 +220,10 @@ func TestReloadOfTheLog(t *testing.T) {
 
 func TestAFileThatCannotBeOpenedAgainIsLogged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	log, err := logging.Open(config.Log{File: filepath.Join(dir, "log"), Format: config.LogText}, os.Stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(dir, dir+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Rename(dir, dir+".old"))
 	(&reloader{log: log, logger: log.Logger()}).reopenLog()
 	log.Close(10 * time.Second)
 	text, err := os.ReadFile(filepath.Join(dir+".old", "log"))

@@ -24,14 +24,21 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func testListeners(t *testing.T) *listeners {
 	t.Helper()
 	var l listeners
 	var err error
 	for _, p := range []*net.Listener{&l.api, &l.admin} {
-		if *p, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		*p, err = net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
 	}
 	t.Cleanup(l.close)
 	return &l
@@ -79,14 +86,10 @@ func TestRunEndsWhenOneListenerFails(t *testing.T) {
 func (l *listeners) get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
 	resp, err := http.Get("http://" + l.admin.Addr().String() + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, string(data)
 }
 
@@ -162,28 +165,18 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 	noise := bytes.Repeat([]byte("noise"), 20_000)
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"not a database": func(t *testing.T, path string) {
-			if err := os.WriteFile(path, noise, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, noise, 0o600))
 		},
 		"overwritten behind its first page": func(t *testing.T, path string) {
 			whole, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			copy(whole[4096:], noise)
-			if err := os.WriteFile(path, whole, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, whole, 0o600))
 		},
 		"without its secret": func(t *testing.T, path string) {
 			db, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(db.SaveUsage(t.Context(), []byte{1, 2}, nil), db.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, errors.Join(db.SaveUsage(t.Context(), []byte{1, 2}, nil), db.Close()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,20 +192,14 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 				return s
 			}
 			s := start()
-			if err := errors.Join(s.limiter.Ban(t.Context(), "owner:eve", time.Hour), s.close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:eve", time.Hour), s.close()))
 			usagePath := sqlite.UsagePath(c.Database)
 			damage(t, usagePath)
 			damaged, err := os.ReadFile(usagePath)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 
 			s = start()
-			if err := errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour), s.close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour), s.close()))
 			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file is damaged and was renamed") {
 				t.Errorf("the log is %q, want a warning", log.String())
 			}
@@ -238,9 +225,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	put(t, file, "plans: {small: [5/day]}\nanonymous: [1/8784h]\ndeprecations: {}\n")
 	source := config.NewSource(config.Flags{Config: &file}, func(string) (string, bool) { return "", false })
 	c, err := source.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Database = filepath.Join(t.TempDir(), "petstore.db")
 	l, hangUp := testListeners(t), make(chan os.Signal)
 	ctx, stop := context.WithCancel(t.Context())
@@ -267,9 +252,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 
 	for _, want := range []int{401, 429, 429} {
 		resp, err := http.Get("http://" + l.api.Addr().String() + "/v1/pets")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("a request without a key: %d, want %d", resp.StatusCode, want)
@@ -285,9 +268,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 		t.Helper()
 		resp, err := http.Post("http://"+l.admin.Addr().String()+"/keys", "application/json",
 			strings.NewReader(`{"name":"n","owner":"ada","plan":"`+plan+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		return resp.StatusCode
 	}
@@ -364,20 +345,14 @@ func TestARefusedServerUpgradesNothing(t *testing.T) {
 	c.UsageFile = filepath.Join(t.TempDir(), "usage.db")
 	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
 	s, err := open(t.Context(), c, o, new(startup))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.close()
 	db, err := sql.Open("sqlite", c.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	version := func() (v int64) {
 		t.Helper()
-		if err := db.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&v))
 		return v
 	}
 	// As if the migrations were still to come.

@@ -55,9 +55,8 @@ func TestBackupWhileServersWrite(t *testing.T) {
 		for more := true; more; {
 			var pets []store.Pet
 			var err error
-			if pets, more, err = copied.ListPets(t.Context(), q); err != nil {
-				t.Fatal(err)
-			}
+			pets, more, err = copied.ListPets(t.Context(), q)
+			must(t, err)
 			for _, p := range pets {
 				if id++; p.ID != id {
 					t.Fatalf("in the backup, pet %d follows pet %d", p.ID, id-1)
@@ -209,9 +208,7 @@ func TestExportOfAFileInUse(t *testing.T) {
 		t.Errorf("Export = %v, want ErrInUse", err)
 	}
 	addPet(t, s, "Tom")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if names, err := export(t, path); err != nil || len(names) != 2 {
 		t.Errorf("Export = %v, %v, want two pets", names, err)
 	}
@@ -248,9 +245,7 @@ func TestExportAfterAKill(t *testing.T) {
 func TestExportOfAReadOnlyBackup(t *testing.T) {
 	path, _ := filled(t)
 	saved := backup(t, path)
-	if err := os.Chmod(saved, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(saved, 0o400))
 	before := readFile(t, saved)
 	if names, err := export(t, saved); err != nil || len(names) != 1 || !bytes.Equal(before, readFile(t, saved)) {
 		t.Errorf("Export = %v, %v, want a pet and the file as it was", names, err)

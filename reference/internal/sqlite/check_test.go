@@ -224,20 +224,14 @@ func TestCheckUsage(t *testing.T) {
 		t.Errorf("CheckUsage of no file = %v, want an error that wraps fs.ErrNotExist", err)
 	}
 	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range uint64(100) {
-		if err := u.SaveUsage(t.Context(), nil, []memory.Record{{Key: i, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.SaveUsage(t.Context(), nil, []memory.Record{{Key: i, Data: []byte("x"), Expires: 4_000_000_000}}))
 	}
 	if r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, doNotLoad); !errors.Is(err, sqlite.ErrInUse) {
 		t.Errorf("CheckUsage while a server runs = %+v, %v, want an error that wraps ErrInUse", r, err)
 	}
-	if err := u.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, u.Close())
 	r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{}, doNotLoad)
 	if err != nil || len(r.Problems) > 0 || r.Rows["changes"] != 100 {
 		t.Errorf("CheckUsage = %+v, %v, want a sound file with 100 changes", r, err)

@@ -251,9 +251,7 @@ func TestAProcessKilledInASaveKeepsOneRound(t *testing.T) {
 	for _, rounds := range []int{1, 7, 60, 200, 90} {
 		lines := killAfter(t, program(t, "save usage without end", path), rounds)
 		printed, err := strconv.Atoi(lines[len(lines)-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
 		if err != nil {
 			t.Fatalf("OpenUsage after a kill = %v", err)

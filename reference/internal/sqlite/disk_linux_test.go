@@ -33,9 +33,7 @@ func mount(t *testing.T) string {
 func TestOpenOnAFullDisk(t *testing.T) {
 	dir := mount(t)
 	path := filepath.Join(dir, "pets.db")
-	if err := open(t, path, sqlite.Options{}).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, open(t, path, sqlite.Options{}).Close())
 	// It ends with an error when the disk is full.
 	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 1<<20), 0o600)
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
@@ -51,9 +49,7 @@ func TestOpenOnAFullDisk(t *testing.T) {
 func TestUpgradeOnAFullDisk(t *testing.T) {
 	dir := mount(t)
 	const size = 4 << 20
-	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", size)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", size)))
 	path := filepath.Join(dir, "pets.db")
 	open(t, path, sqlite.Options{}).Close()
 	sqlite.AddMigrations(t, addToys)
@@ -63,9 +59,7 @@ func TestUpgradeOnAFullDisk(t *testing.T) {
 	db.Close()
 	before := readFile(t, path)
 	// There is room for the log, and not for the copy of 1,000 pets.
-	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, size-len(before)-128<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "fill"), make([]byte, size-len(before)-128<<10), 0o600))
 	upgraded := false
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{OnUpgrade: func(sqlite.Upgrade) { upgraded = true }})
 	if err == nil {
@@ -108,9 +102,7 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 		for range 5 {
 			addPet(t, s, strings.Repeat("x", 255))
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		fillUp(t, dir, room)
 		_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
 		want := 5
@@ -131,9 +123,7 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) != want {
 			t.Errorf("with %d bytes of room there are %d pets (%v), want %d", room, len(pets), err, want)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 	if failed < 4 {
 		t.Errorf("a restore failed %d times, want at several places", failed)
@@ -144,21 +134,15 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 func fillUp(t *testing.T, dir string, room int) {
 	t.Helper()
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, int(fs.Bavail)*int(fs.Bsize)-room), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Statfs(dir, &fs))
+	must(t, os.WriteFile(filepath.Join(dir, "fill"), make([]byte, int(fs.Bavail)*int(fs.Bsize)-room), 0o600))
 }
 
 // A save for which there is no room stores nothing, and loses nothing that was stored.
 func TestUsageOnAFullDisk(t *testing.T) {
 	dir := mount(t)
 	u, err := sqlite.OpenUsage(t.Context(), filepath.Join(dir, "usage"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer u.Close() // before the file system goes
 	n := 0
 	for err == nil {
@@ -177,9 +161,7 @@ func TestUsageOnAFullDisk(t *testing.T) {
 	if err != nil || got != n && got != n-1 {
 		t.Errorf("round %d is stored (%v), want %d, which failed, or the one before", got, err, n)
 	}
-	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=16m"))
 	for n += 3; n < 300; n++ {
 		if err := errors.Join(saveRound(t.Context(), u, n), u.CompactUsage(t.Context(), round(n).all)); err != nil {
 			t.Fatalf("round %d when there is room again = %v", n, err)
@@ -209,13 +191,9 @@ func runAsNobody(t *testing.T, name, path string) (out []byte, err error) {
 func sharedDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sqlite-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -239,13 +217,9 @@ func TestReadOnlyPlaces(t *testing.T) {
 			path := filepath.Join(dir, "pets.db")
 			if tt.file != 0 {
 				open(t, path, sqlite.Options{}).Close()
-				if err := os.Chmod(path, tt.file); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Chmod(path, tt.file))
 			}
-			if err := os.Chmod(dir, tt.dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(dir, tt.dir))
 			t.Cleanup(func() { os.Chmod(dir, 0o755) })
 
 			out, err := runAsNobody(t, "open", path)
@@ -281,14 +255,10 @@ func TestRestoreKeepsTheOwner(t *testing.T) {
 	}
 	path, _ := filled(t)
 	saved := backup(t, path)
-	if err := errors.Join(os.Chown(path, 65534, 65533), os.Chmod(path, 0o640)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chown(path, 65534, 65533), os.Chmod(path, 0o640)))
 	restore(t, saved, path)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 65534 || stat.Gid != 65533 || info.Mode().Perm() != 0o640 {
 		t.Errorf("after a restore, the owner is %d:%d and the mode %v, want 65534:65533 and 0640", stat.Uid, stat.Gid, info.Mode().Perm())
 	}
@@ -301,9 +271,7 @@ func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
 	path := filepath.Join(dir, "pets.db")
 	open(t, path, sqlite.Options{}).Close()
 	u, err := sqlite.OpenUsage(t.Context(), sqlite.UsagePath(path), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := errors.Join(
 		u.SaveUsage(t.Context(), []byte("h"), []memory.Record{{Key: 1, Data: []byte("x"), Expires: 4_000_000_000}}),
 		u.Close(),

@@ -59,9 +59,7 @@ func program(t *testing.T, name, path string) *exec.Cmd {
 		t.Fatalf("there is no program %q", name)
 	}
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), exe)
 	cmd.Env = append(os.Environ(), programVar+"="+name, databaseVar+"="+path)
 	return cmd
@@ -144,12 +142,8 @@ func killAfter(t *testing.T, cmd *exec.Cmd, n int) []string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	var lines []string
 	r := bufio.NewReader(stdout)
 	for {
@@ -191,9 +185,7 @@ func open(t *testing.T, path string, o sqlite.Options) *sqlite.Store {
 func raw(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -215,5 +207,13 @@ func checkIntegrity(t *testing.T, path string) {
 	var result string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
 		t.Errorf("integrity_check = %q, %v, want ok", result, err)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

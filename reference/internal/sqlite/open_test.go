@@ -37,12 +37,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, "it belongs to another program"},
 		{"limiter state", func(t *testing.T, path string) {
 			u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := u.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, u.Close())
 		}, "it belongs to another program"},
 		{"a newer version", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
@@ -148,9 +144,7 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("after Close the folder holds %v, want the database alone, fit to be copied", entries)
@@ -160,17 +154,13 @@ func TestCloseLeavesOneFile(t *testing.T) {
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return content
 }
 
 func writeFile(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, fs.FileMode(0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, fs.FileMode(0o600)))
 }
 
 func TestIDsAreNotUsedAgain(t *testing.T) {
@@ -179,9 +169,8 @@ func TestIDsAreNotUsedAgain(t *testing.T) {
 	var last store.Pet
 	for range 3 {
 		var err error
-		if last, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-			t.Fatal(err)
-		}
+		last, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		must(t, err)
 	}
 	execute(t, raw(t, path), "DELETE FROM pets")
 	next, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
@@ -196,21 +185,13 @@ func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 	replace := func(t *testing.T, path string) {
 		t.Helper()
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(path+".new", content, 0o600))
+		must(t, os.Rename(path+".new", path))
 	}
 	remove := func(t *testing.T, path string) {
 		t.Helper()
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(path))
 	}
 	for _, tt := range []struct {
 		name, suffix string
@@ -231,9 +212,7 @@ func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 			saved := path + ".saved"
-			if err := os.Link(path+tt.suffix, saved); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Link(path+tt.suffix, saved))
 			tt.harm(t, path+tt.suffix)
 			_, err := s.CreatePet(t.Context(), rex)
 			for doing, err := range map[string]error{"CreatePet": err, "Ping": s.Ping(t.Context())} {
@@ -241,9 +220,7 @@ func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 					t.Errorf("%s = %v, want ErrUnavailable, that the file %s, and what to do", doing, err, tt.want)
 				}
 			}
-			if err := os.Rename(saved, path+tt.suffix); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(saved, path+tt.suffix))
 			if _, err := s.CreatePet(t.Context(), rex); err != nil {
 				t.Errorf("with the original file back, CreatePet = %v", err)
 			}
@@ -257,13 +234,9 @@ func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 func TestDeletedUsageFileIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
 	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer u.Close()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	if err := u.SaveUsage(t.Context(), []byte("header"), nil); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("SaveUsage to a deleted file = %v, want ErrUnavailable", err)
 	}
@@ -281,15 +254,11 @@ func TestDeletedFilesBehindASymbolicLinkAreNoticed(t *testing.T) {
 		t.Errorf("UsagePath by the link is %s, want %s", got, want)
 	}
 	s := open(t, link, sqlite.Options{})
-	if err := os.Rename(real+"-wal", real+"-wal.moved"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(real+"-wal", real+"-wal.moved"))
 	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("CreatePet without the log = %v, want ErrUnavailable", err)
 	}
-	if err := os.Rename(real+"-wal.moved", real+"-wal"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(real+"-wal.moved", real+"-wal"))
 }
 
 // runTogether runs programs at once, each in its own process.

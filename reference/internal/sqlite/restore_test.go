@@ -40,21 +40,15 @@ func restore(t *testing.T, backup, path string) sqlite.Restored {
 func do(t *testing.T, path string, change func(*sqlite.Store)) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	change(s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 func addKey(t *testing.T, s *sqlite.Store, digest byte) store.Key {
 	t.Helper()
 	key, err := s.CreateKey(t.Context(), newKey(digest), operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -69,9 +63,7 @@ func rotate(t *testing.T, s *sqlite.Store, key store.Key, digest byte, at time.T
 func addPet(t *testing.T, s *sqlite.Store, name string) store.Pet {
 	t.Helper()
 	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pet
 }
 
@@ -99,9 +91,8 @@ func TestRestoreWidensNoAccess(t *testing.T) {
 		k := newKey(5)
 		k.Expires = now.Add(time.Minute)
 		var err error
-		if expired, err = s.CreateKey(t.Context(), k, operator); err != nil {
-			t.Fatal(err)
-		}
+		expired, err = s.CreateKey(t.Context(), k, operator)
+		must(t, err)
 	})
 	saved := backup(t, path)
 	var gone []store.Key
@@ -115,9 +106,7 @@ func TestRestoreWidensNoAccess(t *testing.T) {
 		for i, key := range []store.Key{rotated, shortened} {
 			r := store.Rotation{Digest: store.Digest{byte(10 + i)}, LastFour: "abcd", At: now.Add(time.Minute), Overlap: time.Duration(i) * 2 * time.Hour}
 			fresh, err := s.RotateKey(t.Context(), key.ID, r, operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			gone = append(gone, fresh)
 		}
 	})
@@ -167,9 +156,7 @@ func TestRestore(t *testing.T) {
 	saved := backup(t, path)
 	do(t, path, func(s *sqlite.Store) {
 		addPet(t, s, "Tom")
-		if err := s.AddAudit(t.Context(), store.AuditEntry{At: now, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AddAudit(t.Context(), store.AuditEntry{At: now, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"}))
 	})
 	before := string(readFile(t, saved))
 	r := restore(t, saved, path)
@@ -189,9 +176,7 @@ func TestRestore(t *testing.T) {
 			{At: now, Actor: "admin", Action: "ban.end", Target: "owner:ada"},
 		}
 		got, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(store.AuditEntry{}, "ID")); diff != "" {
 			t.Errorf("the audit log (-want +got):\n%s", diff)
 		}
@@ -214,9 +199,7 @@ func TestRestore(t *testing.T) {
 func checkLeft(t *testing.T, path string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -315,9 +298,7 @@ func TestRestoreOfADamagedDatabase(t *testing.T) {
 				t.Error("the damaged file was changed")
 			}
 			checkLeft(t, path, filepath.Base(path))
-			if err := os.Rename(path, path+".damaged"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(path, path+".damaged"))
 			r = restore(t, saved, path)
 			checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
 		})
@@ -331,20 +312,14 @@ func TestRestoreWithoutADatabase(t *testing.T) {
 	s := open(t, path, sqlite.Options{})
 	addPet(t, s, "Tom")
 	log := readFile(t, path+"-wal")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
+	must(t, os.Remove(path))
 	writeFile(t, path+"-wal", log)
 	if r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "its log "+path+"-wal does; move the log") {
 		t.Errorf("Restore beside a log = %+v, %v, want that it says what to do", r, err)
 	}
 	checkLeft(t, path, filepath.Base(path)+"-wal")
-	if err := os.Remove(path + "-wal"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path+"-wal"))
 
 	r := restore(t, saved, path)
 	if r.Replaced != "" || r.Rows["pets"] != 1 {
@@ -414,9 +389,7 @@ func TestRestoreOfACopyInWALMode(t *testing.T) {
 	path, _ := filled(t)
 	saved := filepath.Join(t.TempDir(), "copy.db")
 	writeFile(t, saved, readFile(t, path)) // closed, so its log is empty
-	if err := os.Chmod(filepath.Dir(saved), 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(saved), 0o500))
 	defer os.Chmod(filepath.Dir(saved), 0o700)
 	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Tom") })
 	if r := restore(t, saved, path); r.Rows["pets"] != 1 {

@@ -33,19 +33,13 @@ func TestRestoreWhileTheDatabaseIsOpen(t *testing.T) {
 	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Tom"}); err != nil {
 		t.Errorf("CreatePet after a restore that was refused = %v", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	u, err := sqlite.OpenUsage(t.Context(), sqlite.UsagePath(path), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check("a server counts usage")
 	writeFile(t, path, bytes.Repeat([]byte("damaged\x00"), 1000))
 	check("a server counts usage for a damaged file")
-	if err := errors.Join(u.Close(), os.Remove(path)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(u.Close(), os.Remove(path)))
 	restore(t, saved, path)
 }
 

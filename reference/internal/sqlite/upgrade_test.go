@@ -21,9 +21,7 @@ func copies(t *testing.T, path string) []string {
 	t.Helper()
 	// Also those that are not complete.
 	found, err := filepath.Glob(path + ".v*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

@@ -41,9 +41,7 @@ func (d *days) PruneDailyUse(ctx context.Context, before time.Time) error {
 func newDays(t *testing.T) *days {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return &days{DailyUses: db, writes: -1}
 }
@@ -80,9 +78,7 @@ func TestDailyUseIsCountedPerOwnerAndDay(t *testing.T) {
 	today := store.DailyUse{Owner: "ada", Day: midnight, Allowed: 400, Denied: 400}
 	checkDays(t, d, db, "ada", noon, today)
 	for range 2 { // the second time there is nothing to save
-		if err := d.Task(db).Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Task(db).Save(t.Context()))
 	}
 	checkDays(t, d, db, "ada", noon, today)
 
@@ -99,9 +95,7 @@ func TestDailyUseIsCountedPerOwnerAndDay(t *testing.T) {
 	today.Allowed++
 	checkDays(t, d, db, "ada", noon, today, tomorrow)
 	checkDays(t, d, db, "ada", tomorrow.Day, tomorrow)
-	if err := d.Task(db).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Task(db).Save(t.Context()))
 	checkDays(t, d, db, "ada", noon, today, tomorrow)
 }
 
@@ -124,9 +118,7 @@ func TestDailyUseWaitsForTheDatabase(t *testing.T) {
 		count()
 	}
 	db.writes = -1
-	if err := d.Task(db).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Task(db).Save(t.Context()))
 	for i := range owners {
 		want := store.DailyUse{Owner: fmt.Sprint(i), Day: midnight, Allowed: 3}
 		if i%2 == 1 {
@@ -145,15 +137,11 @@ func TestOldDaysAreRemovedOnceADay(t *testing.T) {
 	db := newDays(t)
 	oldest := midnight.AddDate(0, 0, 1-store.KeepDays)
 	for _, day := range []time.Time{oldest.AddDate(0, 0, -1), oldest} {
-		if err := db.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: day, Allowed: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: day, Allowed: 1}))
 	}
 	save := func() {
 		t.Helper()
-		if err := d.Task(db).Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Task(db).Save(t.Context()))
 	}
 	db.pruneErr = store.ErrUnavailable // so it must be done by the next save
 	if err := d.Task(db).Save(t.Context()); !errors.Is(err, store.ErrUnavailable) {
@@ -290,9 +278,7 @@ func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 	d.Count("listPets", "ada")
 
 	db := &uses{sums: map[string]int64{}, last: map[string]time.Time{}}
-	if err := d.Task(db).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Task(db).Save(t.Context()))
 	want := map[string]int64{"getPet ada": 400, "getPet bob": 1, "listPets ada": 1}
 	if diff := cmp.Diff(want, db.sums); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
@@ -311,17 +297,13 @@ func TestDeprecatedUseKeepsItsDay(t *testing.T) {
 	now := midnight.Add(24*time.Hour - 1)
 	d := store.NewDeprecatedCounter(func() time.Time { return now })
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	d.Count("getPet", "ada")
 	d.Count("getPet", "ada")
 	now = now.Add(1)
 	d.Count("getPet", "ada")
-	if err := d.Task(db).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Task(db).Save(t.Context()))
 	for since, want := range map[time.Time]int64{midnight: 3, now: 1} {
 		uses, err := db.ListDeprecatedUse(t.Context(), since)
 		if err != nil || len(uses) != 1 || uses[0].Count != 3 || uses[0].Recent != want {

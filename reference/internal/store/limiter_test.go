@@ -28,12 +28,18 @@ var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
 func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-func openUsage(t *testing.T, path string) *sqlite.Usage {
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
 	t.Helper()
-	db, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func openUsage(t *testing.T, path string) *sqlite.Usage {
+	t.Helper()
+	db, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -66,9 +72,7 @@ func save(t *testing.T, l *memory.Limiter, db store.Usage) {
 func remaining(t *testing.T, l *memory.Limiter, subject string) int64 {
 	t.Helper()
 	d, err := l.Peek(t.Context(), subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d.Remaining()
 }
 
@@ -80,14 +84,10 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 	save(t, first, db)
 	take(t, first, "owner:ada", 5)
 	take(t, first, "owner:bob", 1)
-	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Ban(t.Context(), "owner:eve", time.Hour))
 	save(t, first, db)
 	take(t, first, "owner:ada", 1) // not saved
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 
 	second := load(t, openUsage(t, path), noon)
 	for subject, want := range map[string]int64{"owner:ada": 65, "owner:bob": 99, "owner:carl": 100, "owner:eve": 0} {
@@ -105,9 +105,7 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 func TestABanEndedRightAfterARestartStaysEnded(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	first := load(t, db, noon)
-	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Ban(t.Context(), "owner:eve", time.Hour))
 	save(t, first, db)
 	second := load(t, db, noon)
 	if was, err := second.Unban(t.Context(), "owner:eve"); err != nil || !was {
@@ -159,9 +157,7 @@ func records(t *testing.T, db store.Usage) (header []byte, all []memory.Record) 
 		header, all = h, slices.Collect(maps.Values(latest))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return header, all
 }
 
@@ -209,9 +205,7 @@ func TestADamagedRecordIsLeftOut(t *testing.T) {
 		all[1+i].Data = []byte{0xff}
 	}
 	db = openUsage(t, filepath.Join(t.TempDir(), "usage"))
-	if err := db.SaveUsage(t.Context(), header, all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.SaveUsage(t.Context(), header, all))
 
 	restored, damaged, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: at(noon)})
 	if err != nil || damaged != 2 {
@@ -240,17 +234,11 @@ func TestADamagedSaveIsLeftOut(t *testing.T) {
 	header, all := records(t, db)
 	db = openUsage(t, path+"2")
 	for i := range 2 {
-		if err := db.SaveUsage(t.Context(), header, all[i*50:][:50]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.SaveUsage(t.Context(), header, all[i*50:][:50]))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	file, err := sql.Open("sqlite", path+"2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	if _, err := file.ExecContext(t.Context(), "UPDATE changes SET data = substr(data, 1, length(data) - 1) WHERE number = 1"); err != nil {
 		t.Fatal(err)
@@ -275,9 +263,7 @@ func TestStateThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
-			if err := db.SaveUsage(t.Context(), tt.header, nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.SaveUsage(t.Context(), tt.header, nil))
 			_, _, err := store.LoadLimiter(t.Context(), db, memory.Options{})
 			switch {
 			case errors.Is(err, store.ErrDamaged) != tt.damaged:
@@ -293,9 +279,7 @@ func TestWhatHasExpiredIsRemoved(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	now := noon
 	l, _, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: func() time.Time { return now }, MaxSubjects: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 100 {
 		take(t, l, fmt.Sprint("old ", i), 1)
 	}
@@ -327,20 +311,14 @@ func TestAClockThatWasAheadRemovesNothing(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	now := noon
 	l, _, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	take(t, l, "owner:ada", 30)
-	if err := l.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(t.Context(), "owner:eve", time.Hour))
 	save(t, l, db)
 	now = noon.Add(48 * time.Hour)
 	// So much that every part of the file is written again.
 	header, _ := records(t, db)
-	if err := db.SaveUsage(t.Context(), header, []memory.Record{{Key: 2, Data: make([]byte, 2<<20), Expires: 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.SaveUsage(t.Context(), header, []memory.Record{{Key: 2, Data: make([]byte, 2<<20), Expires: 1}}))
 	for range 8 {
 		save(t, l, db)
 	}
