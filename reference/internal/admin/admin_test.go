@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	settings "github.com/animalstore/gatehouse/reference/internal/config"
@@ -42,15 +43,29 @@ func start(t testing.TB, adjust func(*admin.Config)) (*httptest.Server, *memory.
 	t.Helper()
 	engine, err := memory.New(memory.Options{})
 	must(t, err)
+	s := httptest.NewServer(handlerOn(t, engine, adjust))
+	t.Cleanup(s.Close)
+	return s, engine
+}
+
+// newHandler returns the admin handler over an engine that has banned ada.
+func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
+	t.Helper()
+	engine, err := memory.New(memory.Options{})
+	must(t, err)
+	ban(t, engine, apikey.OwnerSubject("ada"))
+	return handlerOn(t, engine, adjust)
+}
+
+func handlerOn(t testing.TB, engine *memory.Limiter, adjust func(*admin.Config)) http.Handler {
+	t.Helper()
 	c := config(t, engine)
 	if adjust != nil {
 		adjust(&c)
 	}
-	handler, err := admin.New(c)
+	h, err := admin.New(c)
 	must(t, err)
-	s := httptest.NewServer(handler)
-	t.Cleanup(s.Close)
-	return s, engine
+	return h
 }
 
 // config returns the configuration of a server that serves with an engine, and with the
@@ -92,30 +107,11 @@ func client(s *httptest.Server, token string) admin.Client {
 	return admin.Client{Addr: strings.TrimPrefix(s.URL, "http://"), Token: token}
 }
 
-// request sends a request with a Host and an Authorization field, if they are not
-// empty, and returns status and body.
-func request(t *testing.T, method, target, host, authorization string) (int, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, target, nil)
-	must(t, err)
-	r.Host = host
-	if authorization != "" {
-		r.Header.Set("Authorization", authorization)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	must(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	must(t, err)
-	return resp.StatusCode, string(body)
-}
-
 func TestWhoMayAsk(t *testing.T) {
-	open, _ := start(t, nil)
-	guarded, _ := start(t, withToken)
+	open, guarded := newHandler(t, nil), newHandler(t, withToken)
 	for _, tt := range []struct {
 		name          string
-		server        *httptest.Server
+		handler       http.Handler
 		method, path  string
 		host          string
 		authorization string
@@ -148,12 +144,12 @@ func TestWhoMayAsk(t *testing.T) {
 		{"banning without a token", guarded, "POST", "/bans", "", "", 401},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, body := request(t, tt.method, tt.server.URL+tt.path, tt.host, tt.authorization)
-			if got != tt.want {
-				t.Errorf("%s %s: answered with %d, want %d\n%.300s", tt.method, tt.path, got, tt.want, body)
+			w := serve(tt.handler, tt.method, tt.path, local, "Host: "+tt.host, "Authorization: "+tt.authorization)
+			if w.Code != tt.want {
+				t.Errorf("%s %s: answered with %d, want %d\n%.300s", tt.method, tt.path, w.Code, tt.want, w.Body)
 			}
-			if strings.Contains(string(body), "API key") {
-				t.Errorf("%s %s: the answer speaks of API keys: %s", tt.method, tt.path, body)
+			if strings.Contains(w.Body.String(), "API key") {
+				t.Errorf("%s %s: the answer speaks of API keys: %s", tt.method, tt.path, w.Body)
 			}
 		})
 	}
@@ -179,29 +175,28 @@ func TestReadiness(t *testing.T) {
 		{"strangers are told no details", []admin.Check{broken, fine}, token, 503, `{"ready":false,"checks":{"broken":"failing","fine":"ok"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, _ := start(t, func(c *admin.Config) { c.Checks, c.Token = tt.checks, tt.token })
-			status, body := request(t, "GET", s.URL+"/readyz", "", "")
-			if diff := cmp.Diff([]any{tt.wantStatus, tt.wantBody + "\n"}, []any{status, body}); diff != "" {
+			w := serve(newHandler(t, func(c *admin.Config) { c.Checks, c.Token = tt.checks, tt.token }), "GET", "/readyz", local)
+			if diff := cmp.Diff([]any{tt.wantStatus, tt.wantBody + "\n"}, []any{w.Code, w.Body.String()}); diff != "" {
 				t.Errorf("GET /readyz (-want +got):\n%s", diff)
 			}
 		})
 	}
 
-	s, _ := start(t, func(c *admin.Config) { c.Checks, c.Token = []admin.Check{broken}, token })
-	if _, body := request(t, "GET", s.URL+"/readyz", "", "Bearer "+token); !strings.Contains(body, "it is broken") {
-		t.Errorf("GET /readyz with the token = %s, want what is wrong", body)
+	h := newHandler(t, func(c *admin.Config) { c.Checks, c.Token = []admin.Check{broken}, token })
+	if w := serve(h, "GET", "/readyz", local, withAuth); !strings.Contains(w.Body.String(), "it is broken") {
+		t.Errorf("GET /readyz with the token = %s, want what is wrong", w.Body)
 	}
 }
 
 func TestHealthLooksAtNothing(t *testing.T) {
-	s, _ := start(t, func(c *admin.Config) {
+	h := newHandler(t, func(c *admin.Config) {
 		c.Checks = []admin.Check{{Name: "x", Run: func(context.Context) error {
 			t.Error("GET /healthz ran a check")
 			return nil
 		}}}
 	})
-	if status, body := request(t, "GET", s.URL+"/healthz", "", ""); status != 200 || body != "ok\n" {
-		t.Errorf("GET /healthz = %d %q, want 200 and ok", status, body)
+	if w := serve(h, "GET", "/healthz", local); w.Code != 200 || w.Body.String() != "ok\n" {
+		t.Errorf("GET /healthz = %d %q, want 200 and ok", w.Code, w.Body)
 	}
 }
 

@@ -18,22 +18,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
-// post sends a body to a handler.
-func post(h http.Handler, target, contentType, body string, fields ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("POST", target, strings.NewReader(body))
-	r.Host, r.RemoteAddr = "localhost:9090", local
-	if contentType != "" {
-		r.Header.Set("Content-Type", contentType)
-	}
-	for _, line := range fields {
-		name, value, _ := strings.Cut(line, ": ")
-		r.Header.Set(name, value)
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
 // A ban ends at a whole second, at least as late as it was asked for.
 func TestEndOfABan(t *testing.T) {
 	s := newServer(t)
@@ -160,9 +144,8 @@ func TestLiftRefusesWhatIsUnclear(t *testing.T) {
 		"", "owner=", "owner=ada&owner=bob", "owner=ada&network=192.0.2.1", "subject=owner:ada", "owner=%zz",
 		"network=", "network=ada", "network=192.0.2.0/24", "network=2001:db8::/48",
 	} {
-		status, body := request(t, "DELETE", s.URL+"/bans?"+query, "", "")
-		if status != 400 || !strings.Contains(body, text) {
-			t.Errorf("DELETE /bans?%s = %d %s, want 400 and %s", query, status, body, text)
+		if w := serve(s.Config.Handler, "DELETE", "/bans?"+query, local); w.Code != 400 || !strings.Contains(w.Body.String(), text) {
+			t.Errorf("DELETE /bans?%s = %d %s, want 400 and %s", query, w.Code, w.Body, text)
 		}
 	}
 	if bans, err := client(s, "").Bans(t.Context()); err != nil || len(bans) != 2 {

@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
@@ -51,33 +49,28 @@ func (b *buffer) take(t *testing.T) []map[string]any {
 
 // serve answers a request without a listener.
 func serve(h http.Handler, method, target, remote string, fields ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, nil)
+	return send(h, httptest.NewRequest(method, target, nil), remote, fields)
+}
+
+// post is serve for a request with a body.
+func post(h http.Handler, target, contentType, body string, fields ...string) *httptest.ResponseRecorder {
+	return send(h, httptest.NewRequest("POST", target, strings.NewReader(body)), local, append(fields, "Content-Type: "+contentType))
+}
+
+func send(h http.Handler, r *http.Request, remote string, fields []string) *httptest.ResponseRecorder {
 	r.Host, r.RemoteAddr = "localhost:9090", remote
 	for _, line := range fields {
-		name, value, _ := strings.Cut(line, ": ")
-		if name == "Host" {
+		switch name, value, _ := strings.Cut(line, ": "); {
+		case value == "": // the field is left out
+		case name == "Host":
 			r.Host = value
-			continue
+		default:
+			r.Header.Add(name, value)
 		}
-		r.Header.Add(name, value)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
-}
-
-func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
-	t.Helper()
-	engine, err := memory.New(memory.Options{})
-	must(t, err)
-	ban(t, engine, apikey.OwnerSubject("ada"))
-	c := config(t, engine)
-	if adjust != nil {
-		adjust(&c)
-	}
-	h, err := admin.New(c)
-	must(t, err)
-	return h
 }
 
 const (

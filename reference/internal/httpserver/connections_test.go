@@ -59,7 +59,7 @@ func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {
 // testFullServer needs a bubble: a client has its response a moment before the
 // server marks the connection as idle.
 func testFullServer(t *testing.T, o httpserver.Options) {
-	_, l, stop, ended := serveInBubble(t, o)
+	_, l, _, _ := serveInBubble(t, o)
 	served := func(c net.Conn) bool {
 		ok := request(c)
 		synctest.Wait()
@@ -88,10 +88,6 @@ func testFullServer(t *testing.T, o httpserver.Options) {
 			t.Errorf("connection %d was closed, want only the one idle for longest", i)
 		}
 		conns[i].Close()
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -127,7 +123,7 @@ func TestFullServerKeepsConnectionsWithARequestRunning(t *testing.T) {
 // A connection that closes after its request makes room like one that becomes idle.
 func TestFullServerServesOnceAConnectionCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, l, stop, ended := serveInBubble(t, httpserver.Options{MaxConns: 1})
+		_, l, _, _ := serveInBubble(t, httpserver.Options{MaxConns: 1})
 		last := l.connect()
 		go io.WriteString(last, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n")
 		synctest.Wait() // the request runs until its client reads the response
@@ -145,10 +141,6 @@ func TestFullServerServesOnceAConnectionCloses(t *testing.T) {
 			t.Error("a minute after the other connection has closed, the one that waits is not served")
 		}
 		waiting.Close()
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -289,7 +281,7 @@ func TestStatsOfConnections(t *testing.T) {
 			}
 		}
 		want("before Serve", httpserver.Stats{})
-		l, stop, ended := serveOnPipe(t, s)
+		l, _, _ := serveOnPipe(t, s)
 		l.connect()
 		slow := l.connect()
 		want("two connections without a request", httpserver.Stats{Open: 2, Idle: 2})
@@ -304,9 +296,5 @@ func TestStatsOfConnections(t *testing.T) {
 		slow.Close()
 		third.Close()
 		close(finish)
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 }

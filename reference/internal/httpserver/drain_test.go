@@ -14,8 +14,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
-// serveInBubble serves on a listener in memory until stop is called.
-func serveInBubble(t *testing.T, o httpserver.Options) (s *httpserver.Server, l *pipeListener, stop func(), ended chan error) {
+// serveInBubble serves on a listener in memory until stop is called, or the test ends.
+func serveInBubble(t *testing.T, o httpserver.Options) (s *httpserver.Server, l *pipeListener, stop func(), ended chan struct{}) {
 	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -26,13 +26,23 @@ func serveInBubble(t *testing.T, o httpserver.Options) (s *httpserver.Server, l 
 	return s, l, stop, ended
 }
 
-// serveOnPipe serves on a listener in memory, in a bubble.
-func serveOnPipe(t *testing.T, s *httpserver.Server) (l *pipeListener, stop func(), ended chan error) {
+// serveOnPipe serves on a listener in memory, in a bubble. The server must end well, at
+// the latest with the test.
+func serveOnPipe(t *testing.T, s *httpserver.Server) (l *pipeListener, stop func(), ended chan struct{}) {
 	t.Helper()
 	l = newPipeListener()
 	ctx, stop := context.WithCancel(t.Context())
-	ended = make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Serve(ctx, l); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
 	synctest.Wait()
 	return l, stop, ended
 }
@@ -65,9 +75,7 @@ func TestDrainDelayAnnouncesTheEndOfConnections(t *testing.T) {
 			}
 			c.Close()
 		}
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		<-ended
 		if took := time.Since(begin); took < delay || took > delay+5*time.Second {
 			t.Errorf("the server ended after %v, want about %v", took, delay)
 		}
@@ -78,7 +86,7 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 	o := certificate(t)
 	o.DrainDelay = 10 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		_, l, stop, ended := serveInBubble(t, o)
+		_, l, stop, _ := serveInBubble(t, o)
 		dialled := 0
 		transport := &http.Transport{
 			TLSClientConfig: insecure(), ForceAttemptHTTP2: true,
@@ -112,9 +120,6 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 			t.Errorf("a client in HTTP/2 has dialled %d times, want a second time after GOAWAY", dialled)
 		}
 		transport.CloseIdleConnections()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
 	})
 }
 
@@ -126,7 +131,7 @@ func TestDrainClosesConnectionsThatWait(t *testing.T) {
 		s, err := httpserver.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
 			httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)})
 		must(t, err)
-		l, stop, ended := serveOnPipe(t, s)
+		l, stop, _ := serveOnPipe(t, s)
 		answered := make(chan bool, 1)
 		running := l.connect()
 		go func() { answered <- request(running) }()
@@ -141,9 +146,6 @@ func TestDrainClosesConnectionsThatWait(t *testing.T) {
 		close(finish)
 		if !<-answered {
 			t.Error("the request that was running was cut off")
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
 		}
 	})
 }
