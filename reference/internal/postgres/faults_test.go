@@ -92,10 +92,7 @@ func TestStandby(t *testing.T) {
 		t.Errorf("the outcome of a write on a standby is %v", err)
 	}
 	standby.Promote()
-	eventually(t, "the promoted standby can be written", func() error {
-		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-		return err
-	})
+	createSoon(t, s)
 	if err := s.Ping(t.Context()); err != nil {
 		t.Errorf("Ping after the promotion = %v", err)
 	}
@@ -119,10 +116,7 @@ func TestReadOnlyForAWhile(t *testing.T) {
 	}
 	// The connections that found it so are replaced, without a restart.
 	postgrestest.Exec(t, strings.Replace(url, "?", "?default_transaction_read_only=off&", 1), "ALTER DATABASE "+database+" RESET default_transaction_read_only")
-	eventually(t, "the database can be written", func() error {
-		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-		return err
-	})
+	createSoon(t, s)
 }
 
 func TestTooManyConnections(t *testing.T) {
@@ -184,15 +178,6 @@ func TestTooManyConnections(t *testing.T) {
 	createSoon(t, open(t, url, postgres.Options{}))
 }
 
-// createSoon is create where connections of others may still have to end.
-func createSoon(t *testing.T, s *postgres.Store) {
-	t.Helper()
-	eventually(t, "a pet is created", func() error {
-		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-		return err
-	})
-}
-
 func TestAllConnectionsInUse(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
@@ -235,9 +220,8 @@ func impatient(t *testing.T) (url string, patient func()) {
 	t.Helper()
 	url = postgrestest.Database(t)
 	open(t, url, postgres.Options{}).Close()
-	alter := "ALTER DATABASE " + query[string](t, url, "SELECT current_database()")
-	postgrestest.Exec(t, url, fmt.Sprintf("%s SET idle_in_transaction_session_timeout = %d", alter, impatience.Milliseconds()))
-	return url, func() { postgrestest.Exec(t, url, alter+" RESET idle_in_transaction_session_timeout") }
+	alter(t, url, fmt.Sprint("SET idle_in_transaction_session_timeout = ", impatience.Milliseconds()))
+	return url, func() { alter(t, url, "RESET idle_in_transaction_session_timeout") }
 }
 
 // A server that ends sessions which are idle in a transaction ends one whose process was
@@ -296,11 +280,7 @@ func TestAnAnswerThatCannotBeRead(t *testing.T) {
 		step = 1
 	}
 	for n := 0; n < 40; n += step {
-		var pet store.Pet
-		eventually(t, "a connection is ready", func() (err error) {
-			pet, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-			return err
-		})
+		pet := createSoon(t, s)
 		p.garble(toClient, n)
 		if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
 			t.Errorf("Pet, with garbage after %d bytes = %v, %v, want %v", n, got, err, pet)
@@ -331,23 +311,29 @@ func TestAServerThatIsNotPostgreSQL(t *testing.T) {
 			p := through(t, url)
 			s := open(t, p.url+"&pool_max_conns=1", postgres.Options{})
 			p.redirect(answering(t, answers))
-			for what, call := range map[string]func() error{
-				"Pet":      func() error { _, err := s.Pet(t.Context(), 1); return err },
-				"ListPets": func() error { _, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 1}); return err },
-				"CreatePet": func() error {
-					_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-					return err
-				},
-				"CreatePetIf": func() error {
-					_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, always)
-					return err
-				},
-			} {
-				if err := call(); !errors.Is(err, store.ErrUnavailable) {
+			for what, call := range calls(s, 1) {
+				if err := call(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 					t.Errorf("%s = %v, want an error that wraps ErrUnavailable", what, err)
 				}
 			}
 		})
+	}
+}
+
+// calls are calls of a store, of each kind, one of them for a pet that there is.
+func calls(s *postgres.Store, pet int64) map[string]func(context.Context) error {
+	rex := store.NewPet{Name: "Rex"}
+	once := store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}
+	return map[string]func(context.Context) error{
+		"Pet":         func(ctx context.Context) error { _, err := s.Pet(ctx, pet); return err },
+		"ListPets":    func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{Limit: 1}); return err },
+		"ListKeys":    func(ctx context.Context) error { _, err := s.ListKeys(ctx); return err },
+		"CreatePet":   func(ctx context.Context) error { _, err := s.CreatePet(ctx, rex); return err },
+		"CreatePetIf": func(ctx context.Context) error { _, _, err := s.CreatePetIf(ctx, rex, nil, always); return err },
+		"CreatePetIf with a key": func(ctx context.Context) error {
+			_, _, err := s.CreatePetIf(ctx, rex, &once, nil)
+			return err
+		},
 	}
 }
 
@@ -470,10 +456,7 @@ func TestAFrozenServer(t *testing.T) {
 		_, err := s.Pet(t.Context(), pet.ID)
 		return errors.Join(err, s.Ping(t.Context()))
 	})
-	eventually(t, "the server stores pets", func() error {
-		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-		return err
-	})
+	createSoon(t, s)
 }
 
 // A primary that hangs, such as one whose machine has lost its network, is replaced by a
@@ -596,24 +579,27 @@ func TestConnectionsThatHangInCalls(t *testing.T) {
 	t.Errorf("two connections that hang are not replaced: %v", err)
 }
 
-// lock runs a statement in a transaction that ends with the function that it returns.
-func lock(t *testing.T, url, text string) (unlock func()) {
+// begin runs a statement in a transaction that ends with the function that it returns.
+func begin(t *testing.T, url, text string) (end func(how string)) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
-	if err == nil {
-		_, err = conn.Exec(t.Context(), "BEGIN")
-	}
-	if err == nil {
-		_, err = conn.Exec(t.Context(), text)
-	}
 	must(t, err)
-	return func() {
+	_, err = conn.Exec(t.Context(), "BEGIN; "+text)
+	must(t, err)
+	return func(how string) {
 		t.Helper()
-		if _, err := conn.Exec(context.Background(), "ROLLBACK"); err != nil {
+		if _, err := conn.Exec(context.Background(), how); err != nil {
 			t.Error(err)
 		}
 		conn.Close(context.Background())
 	}
+}
+
+// lock is begin for a transaction that is undone.
+func lock(t *testing.T, url, text string) (unlock func()) {
+	t.Helper()
+	end := begin(t, url, text)
+	return func() { end("ROLLBACK") }
 }
 
 // A call that has begun finishes though its client hangs up, and keeps its connection.
@@ -633,28 +619,7 @@ func TestAClientThatHangsUp(t *testing.T) {
 		return pid
 	}
 	before := backend()
-	for name, call := range map[string]func(ctx context.Context) error{
-		"CreatePet": func(ctx context.Context) error {
-			_, err := s.CreatePet(ctx, store.NewPet{Name: "Rex"})
-			return err
-		},
-		"CreatePetIf with a key": func(ctx context.Context) error {
-			_, _, err := s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
-			return err
-		},
-		"CreatePetIf": func(ctx context.Context) error {
-			_, _, err := s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, nil, always)
-			return err
-		},
-		"Pet": func(ctx context.Context) error {
-			_, err := s.Pet(ctx, pet.ID)
-			return err
-		},
-		"ListKeys": func(ctx context.Context) error {
-			_, err := s.ListKeys(ctx)
-			return err
-		},
-	} {
+	for name, call := range calls(s, pet.ID) {
 		unlock := lock(t, url, "LOCK TABLE pets, keys IN ACCESS EXCLUSIVE MODE")
 		ctx, hangUp := context.WithCancel(t.Context())
 		done := make(chan error)

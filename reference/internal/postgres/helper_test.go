@@ -57,6 +57,25 @@ func create(t testing.TB, s *postgres.Store) store.Pet {
 	return pet
 }
 
+// createSoon is create where a server or a connection may not be ready yet.
+func createSoon(t testing.TB, s *postgres.Store) (pet store.Pet) {
+	t.Helper()
+	eventually(t, "a pet is created", func() (err error) {
+		pet, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		return err
+	})
+	return pet
+}
+
+// alter changes settings of the database of a URL.
+func alter(t testing.TB, url string, settings ...string) {
+	t.Helper()
+	name := query[string](t, url, "SELECT current_database()")
+	for _, s := range settings {
+		postgrestest.Exec(t, url, "ALTER DATABASE "+name+" "+s)
+	}
+}
+
 // query returns the only value of a statement's answer.
 func query[T any](t testing.TB, url, text string, args ...any) (value T) {
 	t.Helper()

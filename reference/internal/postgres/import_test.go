@@ -271,12 +271,7 @@ func TestImportBesideAServer(t *testing.T) {
 func TestImportAfterAWriteThatHasBegun(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url+"&default_transaction_isolation=serializable", postgres.Options{})
-	conn, err := pgx.Connect(t.Context(), url)
-	must(t, err)
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "BEGIN; INSERT INTO daily_use VALUES ('ada', '2026-05-04', 1, 1)"); err != nil {
-		t.Fatal(err)
-	}
+	end := begin(t, url, "INSERT INTO daily_use VALUES ('ada', '2026-05-04', 1, 1)")
 	done := make(chan error)
 	go func() {
 		_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
@@ -285,9 +280,7 @@ func TestImportAfterAWriteThatHasBegun(t *testing.T) {
 	if err := waiting(t.Context(), url, 1); err != nil {
 		t.Error(err)
 	}
-	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
-		t.Error(err)
-	}
+	end("COMMIT")
 	if err := <-done; !errors.Is(err, postgres.ErrNotEmpty) {
 		t.Errorf("Import = %v, want an error that wraps ErrNotEmpty", err)
 	}

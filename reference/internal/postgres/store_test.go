@@ -189,13 +189,7 @@ func TestManyOldDaysAreRemoved(t *testing.T) {
 func TestTheFirstKeyWaitsForOthers(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url, postgres.Options{Timeout: time.Minute})
-	conn, err := pgx.Connect(t.Context(), url)
-	must(t, err)
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), `BEGIN; INSERT INTO keys VALUES
-		('key_1', decode(repeat('01', 32), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now())`); err != nil {
-		t.Fatal(err)
-	}
+	end := begin(t, url, `INSERT INTO keys VALUES ('key_1', decode(repeat('01', 32), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now())`)
 	done := make(chan error, 1)
 	go func() {
 		k := store.NewKey{Digest: store.Digest{2}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}
@@ -205,9 +199,7 @@ func TestTheFirstKeyWaitsForOthers(t *testing.T) {
 	if err := waiting(t.Context(), url, 1); err != nil {
 		t.Error(err)
 	}
-	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
-		t.Error(err)
-	}
+	end("COMMIT")
 	if err := <-done; !errors.Is(err, store.ErrExists) {
 		t.Errorf("CreateFirstKey = %v, want an error that wraps ErrExists", err)
 	}
@@ -309,7 +301,7 @@ func TestSettingsOfTheDatabaseDoNotMatter(t *testing.T) {
 	} {
 		url := postgrestest.Database(t)
 		for _, setting := range settings {
-			postgrestest.Exec(t, url, "ALTER DATABASE "+query[string](t, url, "SELECT current_database()")+" SET "+setting)
+			alter(t, url, "SET "+setting)
 		}
 		const exec = "&default_query_exec_mode=exec"
 		t.Run(name+" directly", func(t *testing.T) { checkSession(t, url, url) })
@@ -434,8 +426,7 @@ func limited(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t)
 	open(t, url, postgres.Options{}).Close()
-	name := query[string](t, url, "SELECT current_database()")
-	postgrestest.Exec(t, url, "ALTER DATABASE "+name+" SET statement_timeout = '400ms'", "ALTER DATABASE "+name+" SET idle_in_transaction_session_timeout = '400ms'")
+	alter(t, url, "SET statement_timeout = '400ms'", "SET idle_in_transaction_session_timeout = '400ms'")
 	return url
 }
 
@@ -445,7 +436,7 @@ func TestIdleSessionsThatEnd(t *testing.T) {
 	const conns = 8
 	url := postgrestest.Database(t)
 	s := open(t, fmt.Sprintf("%s&pool_max_conns=%d", url, conns), postgres.Options{Timeout: time.Minute})
-	postgrestest.Exec(t, url, "ALTER DATABASE "+query[string](t, url, "SELECT current_database()")+" SET idle_session_timeout = 50")
+	alter(t, url, "SET idle_session_timeout = 50")
 	beside := url + "&idle_session_timeout=0"
 	create := func() {
 		if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
