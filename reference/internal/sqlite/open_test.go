@@ -184,9 +184,7 @@ func TestIDsAreNotUsedAgain(t *testing.T) {
 func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 	replace := func(t *testing.T, path string) {
 		t.Helper()
-		content, err := os.ReadFile(path)
-		must(t, err)
-		must(t, os.WriteFile(path+".new", content, 0o600))
+		writeFile(t, path+".new", readFile(t, path))
 		must(t, os.Rename(path+".new", path))
 	}
 	remove := func(t *testing.T, path string) {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -115,14 +116,7 @@ func TestPetsVersionChangesWithEachCommit(t *testing.T) {
 		"a list":               func() { names(t, s) },
 		"a passive checkpoint": execute("PRAGMA wal_checkpoint(PASSIVE)"),
 	}
-	var steps []string
-	for name := range changes {
-		steps = append(steps, name)
-	}
-	for name := range stays {
-		steps = append(steps, name)
-	}
-	slices.Sort(steps)
+	steps := slices.Concat(slices.Sorted(maps.Keys(changes)), slices.Sorted(maps.Keys(stays)))
 	create()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {

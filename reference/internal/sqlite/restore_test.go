@@ -36,6 +36,39 @@ func restore(t *testing.T, backup, path string) sqlite.Restored {
 	return r
 }
 
+// refuseRestore checks that a restore is refused, and returns the error, which has a text.
+func refuseRestore(t *testing.T, backup, path, want string) error {
+	t.Helper()
+	r, err := sqlite.Restore(t.Context(), backup, path, operator, later, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Restore = %+v, %v, want that it says %q", r, err, want)
+	}
+	return err
+}
+
+// checkSound checks that a database has no problems, and returns the report.
+func checkSound(t *testing.T, path string) sqlite.Report {
+	t.Helper()
+	r, err := sqlite.Check(t.Context(), path, sqlite.Options{})
+	if err != nil || len(r.Problems) > 0 || r.Damaged || r.File != path {
+		t.Errorf("Check = %+v, %v, want a sound file", r, err)
+	}
+	return r
+}
+
+// checkPets checks the names of all pets.
+func checkPets(t *testing.T, s *sqlite.Store, want ...string) {
+	t.Helper()
+	pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10})
+	var got []string
+	for _, p := range pets {
+		got = append(got, p.Name)
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("the pets (%v, -want +got):\n%s", err, diff)
+	}
+}
+
 // do changes the database at a path.
 func do(t *testing.T, path string, change func(*sqlite.Store)) {
 	t.Helper()
@@ -164,9 +197,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("Restore = %+v, want 1 pet", r)
 	}
 	do(t, path, func(s *sqlite.Store) {
-		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) != 1 || pets[0].Name != "Rex" {
-			t.Errorf("the pets are %v (%v), want that of the backup", pets, err)
-		}
+		checkPets(t, s, "Rex")
 		if pet := addPet(t, s, "Ben"); pet.ID != 3 {
 			t.Errorf("the next pet has ID %d, want 3: 2 was given before", pet.ID)
 		}
@@ -181,11 +212,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("the audit log (-want +got):\n%s", diff)
 		}
 	})
-	do(t, r.Replaced, func(s *sqlite.Store) {
-		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) != 2 {
-			t.Errorf("the pets of the replaced file are %v (%v), want both", pets, err)
-		}
-	})
+	do(t, r.Replaced, func(s *sqlite.Store) { checkPets(t, s, "Rex", "Tom") })
 	if info, err := os.Stat(r.Replaced); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the replaced file has mode %v (%v), want 0600", info.Mode(), err)
 	}
@@ -233,9 +260,7 @@ func TestRestoreOfAnotherBackupKeepsEndsOfKeys(t *testing.T) {
 	slices.Sort(ended)
 	checkIDs(t, "keys that end sooner", r.Ended, ended...)
 	checkIDs(t, "keys that the replaced file does not have", r.Unknown)
-	if report, err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil || len(report.Problems) > 0 {
-		t.Errorf("Check = %+v, %v, want a sound file", report, err)
-	}
+	checkSound(t, path)
 	do(t, path, func(s *sqlite.Store) {
 		for _, key := range []store.Key{revoked, rotated, atOnce} {
 			if got, err := s.Key(t.Context(), key.ID); err != nil || got.Active(later) {
@@ -289,17 +314,14 @@ func TestRestoreOfADamagedDatabase(t *testing.T) {
 			saved := backup(t, path)
 			harmed := harm(readFile(t, path))
 			writeFile(t, path, harmed)
-			r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
-			if err == nil || !strings.Contains(err.Error(), "move it and its log (-wal) away, restore again") {
-				t.Errorf("Restore = %+v, %v, want that it says what to do", r, err)
-			}
+			refuseRestore(t, saved, path, "move it and its log (-wal) away, restore again")
 			// SQLite may have changed counters in the header, and filled up the last page.
 			if whole := len(harmed) / 4096 * 4096; whole > 0 && !bytes.HasPrefix(readFile(t, path)[100:], harmed[100:whole]) {
 				t.Error("the damaged file was changed")
 			}
 			checkLeft(t, path, filepath.Base(path))
 			must(t, os.Rename(path, path+".damaged"))
-			r = restore(t, saved, path)
+			r := restore(t, saved, path)
 			checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
 		})
 	}
@@ -315,9 +337,7 @@ func TestRestoreWithoutADatabase(t *testing.T) {
 	must(t, s.Close())
 	must(t, os.Remove(path))
 	writeFile(t, path+"-wal", log)
-	if r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "its log "+path+"-wal does; move the log") {
-		t.Errorf("Restore beside a log = %+v, %v, want that it says what to do", r, err)
-	}
+	refuseRestore(t, saved, path, "its log "+path+"-wal does; move the log")
 	checkLeft(t, path, filepath.Base(path)+"-wal")
 	must(t, os.Remove(path+"-wal"))
 
@@ -326,11 +346,7 @@ func TestRestoreWithoutADatabase(t *testing.T) {
 		t.Errorf("Restore = %+v, want a pet, and that nothing was replaced", r)
 	}
 	checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
-	do(t, path, func(s *sqlite.Store) {
-		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) != 1 {
-			t.Errorf("the pets are %v (%v), want that of the backup", pets, err)
-		}
-	})
+	do(t, path, func(s *sqlite.Store) { checkPets(t, s, "Rex") })
 }
 
 // Schemas of other versions can be restored and replaced.
@@ -363,10 +379,7 @@ func TestRestoreOfOtherVersions(t *testing.T) {
 			execute(t, db, append([]string{"UPDATE keys SET revoked = created"}, tt.alter...)...)
 			db.Close()
 			if tt.want != "" {
-				_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
-				if err == nil || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("Restore = %v, want %q", err, tt.want)
-				}
+				refuseRestore(t, saved, path, tt.want)
 				return
 			}
 			r := restore(t, saved, path)

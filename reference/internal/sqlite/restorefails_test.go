@@ -20,12 +20,10 @@ import (
 func TestRestoreWhileTheDatabaseIsOpen(t *testing.T) {
 	path, _ := filled(t)
 	saved := backup(t, path)
-	quick := sqlite.Options{BusyTimeout: 20 * time.Millisecond}
 	check := func(what string) {
 		t.Helper()
-		r, err := sqlite.Restore(t.Context(), saved, path, operator, later, quick)
-		if !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), path+" is in use by another process, such as a server; stop it first") {
-			t.Errorf("Restore while %s = %+v, %v, want an error that wraps ErrInUse and says what to do", what, r, err)
+		if err := refuseRestore(t, saved, path, path+" is in use by another process, such as a server; stop it first"); !errors.Is(err, sqlite.ErrInUse) {
+			t.Errorf("Restore while %s = %v, want an error that wraps ErrInUse", what, err)
 		}
 	}
 	s := open(t, path, sqlite.Options{})
@@ -82,10 +80,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			from, path := tt.backup(t), tt.database(t)
 			before, _ := os.ReadFile(path)
-			r, err := sqlite.Restore(t.Context(), from, path, operator, later, sqlite.Options{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Restore = %+v, %v, want that it says %q", r, err, tt.want)
-			}
+			refuseRestore(t, from, path, tt.want)
 			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 				t.Error("the database was changed")
 			}
@@ -95,10 +90,8 @@ func TestRestoreRefuses(t *testing.T) {
 		})
 	}
 	path := own(t)
-	if _, err := sqlite.Restore(t.Context(), path, path, operator, later, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "is the database itself") {
-		t.Errorf("Restore of the database from itself = %v, want that it says so", err)
-	}
-	if _, err := sqlite.Restore(t.Context(), path+"x", path, operator, later, sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
+	refuseRestore(t, path, path, "is the database itself")
+	if err := refuseRestore(t, path+"x", path, ""); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Restore of no backup = %v, want an error that wraps fs.ErrNotExist", err)
 	}
 	for database, want := range map[string]string{
@@ -106,9 +99,8 @@ func TestRestoreRefuses(t *testing.T) {
 		linkTo(t, "nothing"):                          "it is a symbolic link to nothing, which does not exist",
 	} {
 		// That wraps fs.ErrNotExist only if it is about the backup.
-		_, err := sqlite.Restore(t.Context(), path, database, operator, later, sqlite.Options{})
-		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Restore to a place that does not exist = %v, want that it says %q", err, want)
+		if err := refuseRestore(t, path, database, want); errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Restore to a place that does not exist = %v, which wraps fs.ErrNotExist", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -249,15 +241,11 @@ const manyPets = `INSERT INTO pets (name, category_id, status)
 // would seem damaged, or to have other pets.
 func TestAnInterruptedWriteIsNotRestored(t *testing.T) {
 	saved, path := interrupted(t), tempDatabase(t)
-	want := "a process was killed while it wrote to the file; run petstore check for it once"
-	if r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Restore = %+v, %v, want that it says %q", r, err, want)
-	}
+	refuseRestore(t, saved, path, "a process was killed while it wrote to the file; run petstore check for it once")
 	checkLeft(t, path)
 	for range 2 {
-		r, err := sqlite.Check(t.Context(), saved, sqlite.Options{})
-		if err != nil || len(r.Problems) > 0 || r.Rows["pets"] != 2001 {
-			t.Errorf("Check = %+v, %v, want a sound file with the 2001 pets that were committed", r, err)
+		if r := checkSound(t, saved); r.Rows["pets"] != 2001 {
+			t.Errorf("Check = %+v, want the 2001 pets that were committed", r)
 		}
 	}
 	if r := restore(t, saved, path); r.Rows["pets"] != 2001 {

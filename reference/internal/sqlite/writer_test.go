@@ -101,46 +101,34 @@ func TestWritesThatWaitShareATransaction(t *testing.T) {
 
 func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 	broken := errors.New("broken")
+	rollBack := func(ctx context.Context, s *Store) error {
+		err := s.insert(ctx, "bad")
+		_, rollbackErr := s.writer.exec(ctx, "ROLLBACK")
+		return errors.Join(err, rollbackErr, broken)
+	}
 	for _, tt := range []struct {
 		name   string
-		job    func(s *Store) func(context.Context) error
+		job    func(ctx context.Context, s *Store) error
 		single bool  // all jobs are single statements
 		want   error // wrapped; nil: any
 	}{
-		{"a constraint of a single statement", func(s *Store) func(context.Context) error {
-			return func(ctx context.Context) error { return s.insert(ctx, "") }
-		}, true, nil},
-		{"its own error after it has written", func(s *Store) func(context.Context) error {
-			return func(ctx context.Context) error {
-				return errors.Join(s.insert(ctx, "bad"), broken)
-			}
+		{"a constraint of a single statement", func(ctx context.Context, s *Store) error { return s.insert(ctx, "") }, true, nil},
+		{"its own error after it has written", func(ctx context.Context, s *Store) error {
+			return errors.Join(s.insert(ctx, "bad"), broken)
 		}, false, broken},
-		{"a constraint", func(s *Store) func(context.Context) error {
-			return func(ctx context.Context) error {
-				return errors.Join(s.insert(ctx, "bad"), s.insert(ctx, ""))
-			}
+		{"a constraint", func(ctx context.Context, s *Store) error {
+			return errors.Join(s.insert(ctx, "bad"), s.insert(ctx, ""))
 		}, false, nil},
-		{"an error that ends the transaction", func(s *Store) func(context.Context) error {
-			return func(ctx context.Context) error {
-				err := s.insert(ctx, "bad")
-				_, rollbackErr := s.writer.exec(ctx, "ROLLBACK")
-				return errors.Join(err, rollbackErr, broken)
-			}
-		}, false, broken},
-		{"a single statement that ends the transaction", func(s *Store) func(context.Context) error {
-			return func(ctx context.Context) error {
-				err := s.insert(ctx, "bad")
-				_, rollbackErr := s.writer.exec(ctx, "ROLLBACK")
-				return errors.Join(err, rollbackErr, broken)
-			}
-		}, true, broken},
+		{"an error that ends the transaction", rollBack, false, broken},
+		{"a single statement that ends the transaction", rollBack, true, broken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openTest(t)
 			good := func(name string) func(context.Context) error {
 				return func(ctx context.Context) error { return s.insert(ctx, name) }
 			}
-			batch := []*job{newJob(good("first")), newJob(tt.job(s)), newJob(good("last"))}
+			bad := func(ctx context.Context) error { return tt.job(ctx, s) }
+			batch := []*job{newJob(good("first")), newJob(bad), newJob(good("last"))}
 			for _, j := range batch {
 				j.single = tt.single
 			}
