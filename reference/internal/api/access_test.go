@@ -117,9 +117,7 @@ func TestAllowedCallers(t *testing.T) {
 		func(c *api.Config) {
 			c.OnDecision = seen.add
 			c.Origins = []string{origin}
-			c.Plan = func(string, []string) (*ratelimit.Plan, error) {
-				return ratelimit.NewPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: 60e9, Growth: 1, Max: 60e9, Forgive: 60e9}, ratelimit.PerMinute(2))
-			}
+			withPlan(ratelimit.MustPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: 60e9, Growth: 1, Max: 60e9, Forgive: 60e9}, ratelimit.PerMinute(2)))(c)
 		})
 	ada, bob := s.with(s.key(t, "ada", "strict")), s.with(s.key(t, "bob", "strict"))
 	for _, caller := range []struct {

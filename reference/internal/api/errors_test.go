@@ -64,6 +64,11 @@ func situations() []situation {
 			times(n)(t, s, c)
 		}
 	}
+	banned := func(subject string) func(*testing.T, *service, *contract.Client) {
+		return func(t *testing.T, s *service, _ *contract.Client) {
+			must(t, s.limits.Ban(t.Context(), subject, time.Minute))
+		}
+	}
 	one := []string{"1/minute"}
 	return []situation{
 		{name: "empty body", request: request{Method: "POST", Target: "/v1/pets"}},
@@ -102,25 +107,16 @@ func situations() []situation {
 		{name: "limited by the day", quotas: []string{"2/day"}, prepare: times(2), request: list},
 		{name: "limited, one strike left", quotas: one, prepare: struck(8), request: list},
 		{name: "limited, no strike left", quotas: one, prepare: struck(9), request: list},
-		{name: "limited, never banned", adjust: func(c *api.Config) {
-			c.Plan = func(string, []string) (*ratelimit.Plan, error) {
-				return ratelimit.NewPlan("mild", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-			}
-		}, prepare: times(1), request: list},
+		{name: "limited, never banned", adjust: withPlan(ratelimit.MustPlan("mild", ratelimit.Penalty{}, ratelimit.PerMinute(1))),
+			prepare: times(1), request: list},
 		{name: "limited network", adjust: func(c *api.Config) {
 			c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 		}, prepare: func(t *testing.T, s *service, _ *contract.Client) {
 			s.Do(t, none(list))
 		}, request: none(list)},
-		{name: "banned key", request: list, prepare: func(t *testing.T, s *service, _ *contract.Client) {
-			must(t, s.limits.Ban(t.Context(), "owner:reader", time.Minute))
-		}},
-		{name: "banned network", request: none(list), prepare: func(t *testing.T, s *service, _ *contract.Client) {
-			must(t, s.limits.Ban(t.Context(), "network:127.0.0.1/32", time.Minute))
-		}},
-		{name: "suspended plan", request: list, adjust: func(c *api.Config) {
-			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return ratelimit.SuspendedPlan("unpaid"), nil }
-		}},
+		{name: "banned key", request: list, prepare: banned("owner:reader")},
+		{name: "banned network", request: none(list), prepare: banned("network:127.0.0.1/32")},
+		{name: "suspended plan", request: list, adjust: withPlan(ratelimit.SuspendedPlan("unpaid"))},
 		{name: "idempotency key", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json", "Idempotency-Key: a b"}}},
 		{name: "idempotency key reused", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":2}`, Header: []string{"Content-Type: application/json", `Idempotency-Key: "x"`}},
 			prepare: func(t *testing.T, _ *service, c *contract.Client) {

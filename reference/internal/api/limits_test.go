@@ -3,8 +3,6 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"regexp"
 	"strconv"
@@ -219,24 +217,17 @@ func TestPreflightsAreLimited(t *testing.T) {
 	}
 }
 
-// plainly sends a request without the checks of a contract, which expect header fields
-// that plans without quotas do not have. It returns the status, the fields and the body.
+// plainly returns the status, the fields and the body of a response that is not checked:
+// a contract expects header fields that plans without quotas do not have.
 func plainly(t *testing.T, s *service, key, target string) (got string, body []byte) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Addr+target, nil)
-	must(t, err)
-	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	must(t, err)
-	defer func() { _ = resp.Body.Close() }()
+	resp, body := unchecked(t, s, "GET", target, "Authorization: Bearer "+key)
 	got = fmt.Sprint(resp.StatusCode)
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"} {
 		if v := resp.Header.Get(name); v != "" {
 			got += " " + v
 		}
 	}
-	body, err = io.ReadAll(resp.Body)
-	must(t, err)
 	return got, body
 }
 

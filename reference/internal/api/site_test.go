@@ -15,9 +15,9 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
-// page asks for a page, without a key and with these fields, in the way of a
-// client that decodes nothing by itself.
-func page(t testing.TB, s *service, method, target string, header ...string) (*http.Response, []byte) {
+// unchecked sends a request with these fields alone, in the way of a client that decodes
+// nothing by itself.
+func unchecked(t testing.TB, s *service, method, target string, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+s.Addr+target, nil)
 	must(t, err)
@@ -30,6 +30,13 @@ func page(t testing.TB, s *service, method, target string, header ...string) (*h
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	must(t, err)
+	return resp, body
+}
+
+// page asks for a page, without a key.
+func page(t testing.TB, s *service, method, target string, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	resp, body := unchecked(t, s, method, target, header...)
 	if resp.StatusCode < 400 {
 		if got := resp.Header.Get("Cache-Control"); got != "no-cache" {
 			t.Errorf("%s %s: Cache-Control is %q, want no-cache", method, target, got)
