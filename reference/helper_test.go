@@ -220,9 +220,9 @@ func keyID(t *testing.T, dir, flag, owner string) string {
 }
 
 // roomyKey makes a key whose quota no test uses up, in a window that does not end.
-func roomyKey(t *testing.T, dir, owner string) string {
+func roomyKey(t *testing.T, dir, owner string, flags ...string) string {
 	t.Helper()
-	return petstore(t, dir, "keys", "create", "--name=test", "--owner="+owner, "--plan=enterprise", "--quota=1000000000/8784h")
+	return petstore(t, dir, append([]string{"keys", "create", "--name=test", "--owner=" + owner, "--plan=enterprise", "--quota=1000000000/8784h"}, flags...)...)
 }
 
 func writeFile(t *testing.T, dir, name, content string) {

@@ -24,12 +24,6 @@ func onPostgres(t *testing.T, url string, more ...string) (dir, config string) {
 	return dir, "--config=petstore.yaml"
 }
 
-// postgresKey makes a key whose quota no test uses up.
-func postgresKey(t *testing.T, dir, config, owner string) string {
-	t.Helper()
-	return petstore(t, dir, "keys", "create", config, "--name=test", "--owner="+owner, "--plan=enterprise", "--quota=1000000000/8784h")
-}
-
 // Everything that a server has in SQLite, it has in PostgreSQL.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
@@ -38,7 +32,7 @@ func TestPostgres(t *testing.T) {
 	if !strings.Contains(p.notice, "pet_live_") {
 		t.Errorf("the first start shows no key: %s", p.notice)
 	}
-	key := postgresKey(t, dir, config, "ann") // a running server accepts it at once
+	key := roomyKey(t, dir, "ann", config) // a running server accepts it at once
 	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 	mustAsk(t, 200, "GET", p.api+"/v1/pets/1", key, "") // deprecated
 	if ids := petIDs(t, p, key); !ids[1] || len(ids) != 1 {
@@ -91,7 +85,7 @@ func TestPostgresPasswordDoesNotShow(t *testing.T) {
 	url := s.UserURL("pets", "hushhush", "pets")
 	dir, config := onPostgres(t, url)
 	p := serve(t, dir, config)
-	key := postgresKey(t, dir, config, "ann")
+	key := roomyKey(t, dir, "ann", config)
 	var texts []string
 	see := func() {
 		for _, path := range []string{"/readyz", "/state", "/metrics", "/audit"} {
@@ -173,7 +167,7 @@ func TestPostgresMigrate(t *testing.T) {
 		}
 	}
 	p := serve(t, dir, config)
-	mustAsk(t, 200, "GET", p.api+"/v1/pets", postgresKey(t, dir, config, "ann"), "")
+	mustAsk(t, 200, "GET", p.api+"/v1/pets", roomyKey(t, dir, "ann", config), "")
 }
 
 // A server that starts before its database waits for it.

@@ -25,7 +25,7 @@ func TestPostgresKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t, "fsync=on")
 	dir, config := onPostgres(t, s.URL("postgres"), manyUncharged)
-	key := postgresKey(t, dir, config, "ann")
+	key := roomyKey(t, dir, "ann", config)
 	p := serve(t, dir, config)
 	load := startTraffic(t, p.api, key, 8)
 	load.flows(t, 50)
@@ -63,7 +63,7 @@ func TestKeysWithoutPostgres(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t)
 	dir, config := onPostgres(t, s.URL("postgres"))
-	key := postgresKey(t, dir, config, "ann")
+	key := roomyKey(t, dir, "ann", config)
 	p := serve(t, dir, config)
 	mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
 	s.Stop()
@@ -102,7 +102,7 @@ func TestTooManyConnections(t *testing.T) {
 	s := postgrestest.Start(t, "max_connections=6", "superuser_reserved_connections=1")
 	s.Exec("postgres", "CREATE ROLE pets LOGIN PASSWORD 'hush'", "CREATE DATABASE pets OWNER pets")
 	dir, config := onPostgres(t, s.UserURL("pets", "hush", "pets"))
-	key := postgresKey(t, dir, config, "ann")
+	key := roomyKey(t, dir, "ann", config)
 	p := serve(t, dir, config)
 	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 
@@ -120,6 +120,12 @@ func TestTooManyConnections(t *testing.T) {
 		t.Errorf("/readyz says %s, want that there are too many connections", a.body)
 	}
 	release()
+	acknowledgesSoon(t, p, key)
+}
+
+// acknowledgesSoon waits until a server is ready and stores pets again.
+func acknowledgesSoon(t *testing.T, p *process, key string) {
+	t.Helper()
 	eventually(t, "pets are acknowledged again", func() bool {
 		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 		return err == nil && a.status == 201 && isReady(t, p)
@@ -170,7 +176,7 @@ func TestPostgresFailover(t *testing.T) {
 	must(t, err)
 	both := strings.Replace(u.String(), primary.Addr, primary.Addr+","+standby.Addr, 1) + "&target_session_attrs=read-write"
 	dir, config := onPostgres(t, both, manyUncharged)
-	key := postgresKey(t, dir, config, "ann")
+	key := roomyKey(t, dir, "ann", config)
 	p := serve(t, dir, config)
 	load := startTraffic(t, p.api, key, 8)
 	load.flows(t, 50)
@@ -190,7 +196,7 @@ func TestPostgresHangs(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t)
 	dir, config := onPostgres(t, s.URL("postgres"), "timeouts: {store: 500ms}")
-	key := postgresKey(t, dir, config, "ann")
+	key := roomyKey(t, dir, "ann", config)
 	p := serve(t, dir, config)
 	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 	s.Freeze()
@@ -201,10 +207,7 @@ func TestPostgresHangs(t *testing.T) {
 	mustAsk(t, 503, "GET", p.admin+"/readyz", "", "")
 	mustAsk(t, 200, "GET", p.admin+"/healthz", "", "")
 	s.Thaw()
-	eventually(t, "pets are acknowledged again", func() bool {
-		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-		return err == nil && a.status == 201 && isReady(t, p)
-	})
+	acknowledgesSoon(t, p, key)
 	s.Freeze()
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {

@@ -119,7 +119,7 @@ func TestABanEndedRightAfterARestartStaysEnded(t *testing.T) {
 }
 
 func TestNothingIsSavedAgainAfterARestart(t *testing.T) {
-	db := &counted{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage"))}
+	db := &watched{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage"))}
 	first := load(t, db, noon)
 	take(t, first, "owner:ada", 1)
 	take(t, first, "owner:bob", 1)
@@ -133,15 +133,20 @@ func TestNothingIsSavedAgainAfterARestart(t *testing.T) {
 	}
 }
 
-// counted counts the records that are saved.
-type counted struct {
+// watched is a database that counts the records that are saved, and fails while there is
+// an error.
+type watched struct {
 	store.Usage
 	records int
+	err     error
 }
 
-func (c *counted) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
-	c.records += len(records)
-	return c.Usage.SaveUsage(ctx, header, records)
+func (w *watched) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	w.records += len(records)
+	return w.Usage.SaveUsage(ctx, header, records)
 }
 
 // records returns what is stored, each key once.
@@ -161,21 +166,8 @@ func records(t *testing.T, db store.Usage) (header []byte, all []memory.Record) 
 	return header, all
 }
 
-// failing is a database that fails while it is told to.
-type failing struct {
-	store.Usage
-	err error
-}
-
-func (f *failing) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
-	if f.err != nil {
-		return f.err
-	}
-	return f.Usage.SaveUsage(ctx, header, records)
-}
-
 func TestAFailedSaveIsMadeUpFor(t *testing.T) {
-	db := &failing{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage")), err: errors.New("disk full")}
+	db := &watched{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage")), err: errors.New("disk full")}
 	l := load(t, db, noon)
 	take(t, l, "owner:ada", 10)
 	task := store.LimiterTask(l, db)
