@@ -57,6 +57,24 @@ func testSettings(t *testing.T) *config.Config {
 	return c
 }
 
+// quiet are the options of a server that says nothing.
+var quiet = Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
+
+// run runs a server. Its end stops it and checks that it ends well.
+func run(t *testing.T, c *config.Config, o Options, l *listeners, open opener) (end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runOn(ctx, c, o, l, open) }()
+	return func() {
+		t.Helper()
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("runOn = %v, want nil", err)
+		}
+	}
+}
+
 // A server of which one listener fails must not go on with half of what it is for.
 func TestRunEndsWhenOneListenerFails(t *testing.T) {
 	for _, which := range []string{"api", "admin"} {
@@ -68,8 +86,7 @@ func TestRunEndsWhenOneListenerFails(t *testing.T) {
 				l.admin.Close()
 			}
 			ended := make(chan error, 1)
-			o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
-			go func() { ended <- runOn(t.Context(), testSettings(t), o, l, open) }()
+			go func() { ended <- runOn(t.Context(), testSettings(t), quiet, l, open) }()
 			select {
 			case err := <-ended:
 				if err == nil {
@@ -103,10 +120,7 @@ func TestAdminListenerAnswersDuringTheStart(t *testing.T) {
 		<-loaded
 		return open(ctx, c, o, p)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
-	go func() { ended <- runOn(ctx, testSettings(t), o, l, slow) }()
+	end := run(t, testSettings(t), quiet, l, slow)
 	<-loading
 	if status, _ := l.get(t, "/healthz"); status != 200 {
 		t.Errorf("/healthz while usage is loaded: status %d, want 200", status)
@@ -128,10 +142,7 @@ func TestAdminListenerAnswersDuringTheStart(t *testing.T) {
 	if status, body := l.get(t, "/bans"); status != 200 {
 		t.Errorf("/bans afterwards: %d %s, want 200", status, body)
 	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("runOn = %v", err)
-	}
+	end()
 }
 
 // A server that is told to end while it starts has nothing to complain about.
@@ -147,17 +158,7 @@ func TestTheStartCanBeInterrupted(t *testing.T) {
 			return s, err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, stop := context.WithCancel(t.Context())
-			c := testSettings(t)
-			ended := make(chan error, 1)
-			o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
-			go func() { ended <- runOn(ctx, c, o, testListeners(t), opener) }()
-			stop()
-			if err := <-ended; err != nil {
-				t.Errorf("runOn = %v, want nil", err)
-			}
-		})
+		t.Run(name, func(t *testing.T) { run(t, testSettings(t), quiet, testListeners(t), opener)() })
 	}
 }
 
@@ -228,10 +229,8 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	must(t, err)
 	c.Database = filepath.Join(t.TempDir(), "petstore.db")
 	l, hangUp := testListeners(t), make(chan os.Signal)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
-	go func() { ended <- runOn(ctx, c, o, l, open) }()
+	o := Options{Logger: quiet.Logger, Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
+	end := run(t, c, o, l, open)
 
 	var state admin.State
 	getJSON := func(path string, out any) {
@@ -304,10 +303,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	if !strings.Contains(state.Settings.Error, "petstore.yaml:1:") {
 		t.Errorf("GET /state after a broken file: %+v, want where the mistake is", state.Settings)
 	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("runOn = %v", err)
-	}
+	end()
 }
 
 var sink []byte
@@ -343,8 +339,7 @@ func TestReserveMakesCollectionsRare(t *testing.T) {
 func TestARefusedServerUpgradesNothing(t *testing.T) {
 	c := testSettings(t)
 	c.UsageFile = filepath.Join(t.TempDir(), "usage.db")
-	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
-	s, err := open(t.Context(), c, o, new(startup))
+	s, err := open(t.Context(), c, quiet, new(startup))
 	must(t, err)
 	defer s.close()
 	db, err := sql.Open("sqlite", c.Database)
@@ -359,7 +354,7 @@ func TestARefusedServerUpgradesNothing(t *testing.T) {
 	if _, err := db.Exec("DELETE FROM goose_db_version WHERE version_id > 0"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t.Context(), c, o, new(startup))
+	_, err = open(t.Context(), c, quiet, new(startup))
 	if want := "usage_file: another petstore uses " + c.UsageFile; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("open beside a running server = %v, want %s", err, want)
 	}
