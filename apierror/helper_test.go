@@ -119,9 +119,7 @@ func exchange(t *testing.T, srv *httptest.Server, text string) response {
 	t.Helper()
 	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
-	if _, err := io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")))
 	method, _, _ := strings.Cut(text, " ")
 	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {

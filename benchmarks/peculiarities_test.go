@@ -154,9 +154,7 @@ func TestRedisRateRemaining(t *testing.T) {
 // 1000 a minute.
 func TestRedisRateTwoLimitsOnOneKey(t *testing.T) {
 	l, ctx := newMiniRate(t), context.Background()
-	if _, err := l.Allow(ctx, "key", redis_rate.Limit{Rate: 10, Burst: 10, Period: dayWindow}); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Allow(ctx, "key", redis_rate.Limit{Rate: 10, Burst: 10, Period: dayWindow}))
 	r := must(l.Allow(ctx, "key", redis_rate.PerMinute(1000)))
 	if r.Allowed != 0 || r.RetryAfter.Round(time.Second) != 8580*time.Second {
 		t.Errorf("allowed of the first request under 1000 a minute: %d, again after %v, want 0, after 2h23m0s", r.Allowed, r.RetryAfter)

@@ -199,9 +199,7 @@ func TestBodyLimitOnTheWire(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 			defer conn.Close()
-			if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+tt.request); err != nil {
-				t.Fatal(err)
-			}
+			must(io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+tt.request))
 			// ReadResponse turns the field Connection into Response.Close.
 			resp := must(http.ReadResponse(bufio.NewReader(conn), nil))
 			if resp.StatusCode != tt.status || resp.Close != tt.closed {

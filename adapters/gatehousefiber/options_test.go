@@ -37,9 +37,7 @@ func TestStringsOfFiberAreCopied(t *testing.T) {
 	for _, user := range users {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("User", user)
-		if _, err := a.Test(r, fiber.TestConfig{Timeout: 0}); err != nil {
-			t.Fatal(err)
-		}
+		must(a.Test(r, fiber.TestConfig{Timeout: 0}))
 		if unsafe.StringData(shared[0].Subject) != unsafe.StringData(sent) {
 			t.Error("New has written to the slice that identify returned")
 		}
@@ -159,8 +157,6 @@ func TestRequest(t *testing.T) {
 		r := httptest.NewRequest("PUT", "/pets/a%20b?x=1", nil)
 		r.Header["X-Forwarded-For"] = []string{"6.6.6.6", "203.0.113.9, 0.0.0.2"}
 		r.Header.Set("User", "ann")
-		if _, err := a.Test(r, fiber.TestConfig{Timeout: 0}); err != nil {
-			t.Fatal(err)
-		}
+		must(a.Test(r, fiber.TestConfig{Timeout: 0}))
 	}
 }

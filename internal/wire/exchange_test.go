@@ -37,9 +37,7 @@ func exchange(t *testing.T, a answer) (response []byte) {
 		conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
 		defer conn.Close()
 		request := a.sent()
-		if _, err := io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+a.rest); err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+a.rest))
 		var received bytes.Buffer
 		method, _, _ := strings.Cut(request, " ")
 		reader := bufio.NewReader(io.TeeReader(conn, &received))

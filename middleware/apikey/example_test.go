@@ -65,24 +65,12 @@ func Example() {
 
 // Live and test keys are in one store, and the principal says which kind a key is.
 func ExampleOptions_moreFormats() {
-	live, err := apikey.NewFormat("pet_live_")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	test, err := apikey.NewFormat("pet_test_")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	live := must(apikey.NewFormat("pet_live_"))
+	test := must(apikey.NewFormat("pet_test_"))
 	secret := test.Generate()
 	store := keyTable{secret.Digest(): {Principal: apikey.Principal{Owner: "ann"}}}
 
-	verifier, err := apikey.NewVerifier(live, store, apikey.Options{MoreFormats: []*apikey.Format{test}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	verifier := must(apikey.NewVerifier(live, store, apikey.Options{MoreFormats: []*apikey.Format{test}}))
 	principal, err := verifier.Verify(context.Background(), secret.Reveal())
 	fmt.Println(principal.Owner, principal.Prefix, err)
 	// Output:
@@ -111,24 +99,12 @@ func (t accounts) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[Acco
 // A principal can be of the service's own type. Scopes are then found with the key, and
 // cached like it.
 func ExampleNewVerifier_ownPrincipal() {
-	format, err := apikey.NewFormat("pet_live_")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	format := must(apikey.NewFormat("pet_live_"))
 	secret := format.Generate()
 	store := accounts{secret.Digest(): {Principal: apikey.Principal{Owner: "ann"}, Scopes: []string{"pets:read"}}}
 
-	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	verifier := must(apikey.NewVerifier(format, store, apikey.Options{}))
+	auth := must(bearer.New("pets", verifier.Verify, bearer.Options{}))
 	handler := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		account, _ := bearer.FromContext[Account](r.Context())
 		fmt.Println(account.Subject, account.may("pets:read"), account.may("pets:write"))
@@ -143,11 +119,7 @@ func ExampleNewVerifier_ownPrincipal() {
 
 // The digits at the end are a checksum, so that most mistakes need no look-up.
 func ExampleFormat_Check() {
-	format, err := apikey.NewFormat("pet_live_")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	format := must(apikey.NewFormat("pet_live_"))
 	fmt.Println(format.Check("pet_live_4fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0P44UjKO"))
 	fmt.Println(format.Check("pet_live_4fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0Q44UjKO"))
 	// Output:

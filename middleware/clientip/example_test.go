@@ -46,11 +46,7 @@ func ExampleFromXForwardedFor() {
 // A proxy that connects over a Unix socket has no address to trust. The service
 // that owns the socket gives it one.
 func ExampleFromXForwardedFor_unixSocket() {
-	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}))
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println(source.Addr(r))
 	})
@@ -70,11 +66,7 @@ func ExampleFromXForwardedFor_unixSocket() {
 }
 
 func ExampleFromForwarded() {
-	source, err := clientip.FromForwarded([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	source := must(clientip.FromForwarded([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 
 	r := httptest.NewRequest("GET", "/v1/pets", nil)
 	r.RemoteAddr = "10.0.0.1:4711"
@@ -88,11 +80,7 @@ func ExampleFromForwarded() {
 // If a trusted proxy does not say what its client's address is, the requests of all
 // its clients are counted together. The service logs that.
 func ExampleSource_Resolve() {
-	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 
 	for _, forwarded := range []string{"203.0.113.9", "", "203.0.113.9, unknown"} {
 		r := httptest.NewRequest("GET", "/v1/pets", nil)

@@ -215,9 +215,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		text.Reset(dog)
-		if _, err := body.Decode(w, r); err != nil {
-			b.Fatal(err)
-		}
+		must(body.Decode(w, r))
 	}
 }
 

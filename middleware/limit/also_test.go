@@ -101,8 +101,7 @@ func TestAlso(t *testing.T) {
 
 // Shadow mode refuses nothing, and gives no strikes.
 func TestAlsoInShadowMode(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	bob := ratelimit.Caller{Subject: "user:bob", Plan: teamPlan, Also: []ratelimit.Charge{{Subject: "user:ann", Plan: annsPlan}}}
 	h := handler(l, bob, limit.Options{Shadow: true, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 	use(t, l, ratelimit.Charge{Subject: "user:ann", Plan: annsPlan, Cost: 3})
@@ -119,7 +118,6 @@ func TestAlsoInShadowMode(t *testing.T) {
 
 // What is wrong with one charge is wrong with the request.
 func TestAlsoWithErrors(t *testing.T) {
-	at := time.Unix(now, 0)
 	suspended := ratelimit.SuspendedPlan("suspended")
 	for name, c := range map[string]struct {
 		also   ratelimit.Charge
@@ -137,7 +135,7 @@ func TestAlsoWithErrors(t *testing.T) {
 		"an unlimited one":    {ratelimit.Charge{Subject: "b", Plan: ratelimit.UnlimitedPlan("")}, 1, 200, "", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newEngine(&at)
+			l := atNow()
 			caller := ratelimit.Caller{Subject: "user:ann", Plan: annsPlan, Also: []ratelimit.Charge{c.also}}
 			h := handler(l, caller, limit.Options{Cost: func(*http.Request) int64 { return c.cost }}, ok)
 			expect(t, get(h), c.status, c.code, c.left)

@@ -20,13 +20,12 @@ import (
 // has the cost that is next. The last cost repeats.
 func denied(t *testing.T, plan *ratelimit.Plan, costs ...int64) map[string]any {
 	t.Helper()
-	at := time.Unix(now, 0)
 	opts := limit.Options{}
 	n := 0
 	if len(costs) > 0 {
 		opts.Cost = func(*http.Request) int64 { n++; return costs[min(n, len(costs))-1] }
 	}
-	h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok)
+	h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok)
 	for range 1000 {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("Accept", "application/problem+json")

@@ -21,6 +21,14 @@ func at(t time.Time) memory.Options { return memory.Options{Now: func() time.Tim
 
 var noon = at(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 
+// must returns v. It panics if what is set up fails.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 func hello(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }
 
 // show sends a request to h and prints the response.
@@ -164,9 +172,7 @@ func ExampleOptions_shadow() {
 func Example_peek() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	engine := must(memory.New(noon))
-	if _, err := engine.Take(context.Background(), "owner:17", plan, 20); err != nil {
-		panic(err)
-	}
+	must(engine.Take(context.Background(), "owner:17", plan, 20))
 	d := must(engine.Peek(context.Background(), "owner:17", plan))
 	for i, q := range plan.Quotas() {
 		fmt.Printf("%v: %d left until %v\n", q, d.States[i].Remaining, time.Unix(d.States[i].Reset, 0).UTC().Format(time.TimeOnly))

@@ -245,11 +245,10 @@ func TestWrongDecisions(t *testing.T) {
 // The client learns what its request costs and a quota that this is over, and the log has it
 // as a mistake of the client. The fields say what is left.
 func TestCostExceedsLimit(t *testing.T) {
-	at := time.Unix(now, 0)
 	var log bytes.Buffer
 	cost := int64(1)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
-	h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
+	h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
 		Cost:   func(*http.Request) int64 { return cost },
 		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
 	}, ok)
@@ -290,7 +289,6 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 
 // The log of an invalid call says where to look, for which caller, and what is wrong.
 func TestInvalidCallsAreLogged(t *testing.T) {
-	at := time.Unix(now, 0)
 	for want, c := range map[string]ratelimit.Caller{
 		`for \"user:ann\": ratelimit: invalid call: no plan: it is nil, as for a name that a map of plans does not have`: {Subject: "user:ann"},
 		`for \"user:ann\": ratelimit: invalid call: no plan: it is the zero Plan, and not one of NewPlan`:                {Subject: "user:ann", Plan: new(ratelimit.Plan)},
@@ -298,7 +296,7 @@ func TestInvalidCallsAreLogged(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		opts := limit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-		get(handler(newEngine(&at), c, opts, ok))
+		get(handler(atNow(), c, opts, ok))
 		if want := `identify or Options.Cost returned an invalid value ` + want; !strings.Contains(log.String(), want) {
 			t.Errorf("the log has %q, want %q in it", log.String(), want)
 		}

@@ -142,7 +142,6 @@ func TestHeaderSets(t *testing.T) {
 // Of two middlewares the inner one's quota is shown, whole: nothing of another quota is
 // left in its set. The fields of other sets stay.
 func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
-	at := time.Unix(now, 0)
 	outer := ratelimit.MustPlan("outer", ratelimit.Penalty{}, ratelimit.PerMinute(60))
 	for name, c := range map[string]struct {
 		inner *ratelimit.Plan
@@ -161,8 +160,8 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 		"no headers": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), limit.NoHeaders,
 			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
 	} {
-		inner := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: c.inner}, limit.Options{Headers: c.set}, ok)
-		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: outer},
+		inner := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: c.inner}, limit.Options{Headers: c.set}, ok)
+		h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: outer},
 			limit.Options{Cost: func(*http.Request) int64 { return 40 }}, inner.ServeHTTP)
 		if diff := cmp.Diff(c.want, rateFields(get(h).Header())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

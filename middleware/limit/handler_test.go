@@ -23,9 +23,15 @@ import (
 
 var quiet = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 
-// engine returns an embedded engine whose clock is at *at.
+// newEngine returns an embedded engine whose clock is at *at.
 func newEngine(at *time.Time) *memory.Limiter {
 	return must(memory.New(memory.Options{Now: func() time.Time { return *at }}))
+}
+
+// atNow returns one whose clock stands at now.
+func atNow() *memory.Limiter {
+	at := time.Unix(now, 0)
+	return newEngine(&at)
 }
 
 func handler(l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, next http.HandlerFunc) http.Handler {
@@ -56,7 +62,6 @@ func expect(t *testing.T, w *httptest.ResponseRecorder, status int, code, remain
 }
 
 func TestFieldsOnEveryResponse(t *testing.T) {
-	at := time.Unix(now, 0)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(100))
 	for name, next := range map[string]http.HandlerFunc{
 		"200":     ok,
@@ -65,7 +70,7 @@ func TestFieldsOnEveryResponse(t *testing.T) {
 		"500":     func(w http.ResponseWriter, r *http.Request) { quiet.Respond(w, r, errors.New("secret")) },
 		"a panic": func(http.ResponseWriter, *http.Request) { panic("secret") },
 	} {
-		h := quiet.Recover(handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, next))
+		h := quiet.Recover(handler(atNow(), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, next))
 		w := get(h)
 		for field, want := range map[string]string{"Limit": "100", "Remaining": "99", "Reset": "1800057600"} {
 			if got := w.Header().Values("X-RateLimit-" + field); len(got) != 1 || got[0] != want {
@@ -76,7 +81,6 @@ func TestFieldsOnEveryResponse(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	at := time.Unix(now, 0)
 	identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 	var unset *memory.Limiter
 	for _, test := range []struct {
@@ -85,7 +89,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{second(limit.New(nil, identify, limit.Options{})), "the limiter must not be nil"},
 		{second(limit.New(unset, identify, limit.Options{})), "the limiter must not be nil"},
-		{second(limit.New(newEngine(&at), nil, limit.Options{})), "identify must not be nil"},
+		{second(limit.New(atNow(), nil, limit.Options{})), "identify must not be nil"},
 		{second(limit.New(broken{}, identify, limit.Options{ChargeIf: limit.NotServerError})), "Options.ChargeIf needs a limiter that is an Adjuster"},
 	} {
 		if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
@@ -140,14 +144,13 @@ func TestIdentifyFails(t *testing.T) {
 
 // The zero Plan is not valid, and says nothing that could be told.
 func TestZeroPlanHasNoFields(t *testing.T) {
-	at := time.Unix(now, 0)
 	for _, opts := range []limit.Options{{}, {Shadow: true}, {FailOpen: true, Headers: everyHeader}} {
 		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
 			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
 				t.Errorf("observed plan %v and error %v", d.Plan, err)
 			}
 		}
-		w := get(handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
+		w := get(handler(atNow(), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
 		if fields := rateFields(w.Header()); fields != nil {
 			t.Errorf("%+v: the response has %q", opts, fields)
 		}
@@ -226,8 +229,7 @@ func TestUnlimitedPlan(t *testing.T) {
 // A plan that is tried beside the one in force must not speak for it, on
 // whichever side of it the shadow stands.
 func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
 	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
 	headers := limit.XRateLimit | limit.DraftRateLimit
@@ -253,10 +255,9 @@ func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 // Shadow mode passes on what the engine cannot decide, and neither counts strikes
 // nor bans.
 func TestShadowIsHarmless(t *testing.T) {
-	at := time.Unix(now, 0)
 	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))}
-	l := newEngine(&at)
+	l := atNow()
 	h := handler(l, caller, limit.Options{
 		Shadow: true,
 		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
@@ -279,12 +280,4 @@ func TestShadowIsHarmless(t *testing.T) {
 	if err != nil || d.StrikesLeft != 1 {
 		t.Errorf("after shadow mode %d strikes are left (%v), want all 1", d.StrikesLeft, err)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -206,8 +205,7 @@ func (l downFor) Adjust(ctx context.Context, subject string, d *ratelimit.Decisi
 // says, and answered once.
 func TestOptionsTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	at := time.Unix(now, 0)
-	l := must(memory.New(memory.Options{Now: func() time.Time { return at }}))
+	l := atNow()
 	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(fixedwindow.MaxUnits))
 	for range 20_000 {
 		c := randomCombination(r)
@@ -216,9 +214,7 @@ func TestOptionsTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := l.Take(t.Context(), "spent", tokens, 100); err != nil {
-			t.Fatal(err)
-		}
+		must(l.Take(t.Context(), "spent", tokens, 100))
 		status, observed, settled := c.run(t, downFor{l, t})
 		var used [3]int64
 		for i, subject := range []string{"a", "b", "c"} {

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -79,7 +78,6 @@ func settle(t *testing.T, res *limit.Reservation, units int64) {
 // from ChargeIf and from outer handlers.
 func TestCopiesOfTheRequest(t *testing.T) {
 	type userKey struct{}
-	at := time.Unix(now, 0)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/pets", func(_ http.ResponseWriter, r *http.Request) {
 		if user := r.Context().Value(userKey{}); user != "ann" {
@@ -94,7 +92,7 @@ func TestCopiesOfTheRequest(t *testing.T) {
 		return true
 	}
 	for _, opts := range []limit.Options{{Context: true}, {ChargeIf: chargeIf}, {Context: true, ChargeIf: chargeIf}} {
-		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
+		h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
 		ctx := context.WithValue(t.Context(), userKey{}, "ann")
 		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/pets", strings.NewReader("{}"))
 		h.ServeHTTP(httptest.NewRecorder(), r)
@@ -106,10 +104,9 @@ func TestCopiesOfTheRequest(t *testing.T) {
 
 // Without the option the context has nothing, and the request is not copied.
 func TestContextIsAnOption(t *testing.T) {
-	at := time.Unix(now, 0)
 	for _, opts := range []limit.Options{{}, {ChargeIf: limit.NotServerError}} {
 		outer := httptest.NewRequest("GET", "/", nil)
-		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
+		h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
 			if r != outer || limit.FromContext(r.Context()) != nil {
 				t.Error("the request is a copy, or has a reservation")
 			}
@@ -120,14 +117,13 @@ func TestContextIsAnOption(t *testing.T) {
 
 // A decision about several charges says, as one about one does, that requests differ in cost.
 func TestContextOfSeveralChargesIsWeighted(t *testing.T) {
-	at := time.Unix(now, 0)
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "b", Plan: tokens}}}
 	for _, weighted := range []bool{false, true} {
 		opts := limit.Options{Context: true}
 		if weighted {
 			opts.Cost = func(*http.Request) int64 { return 1 }
 		}
-		h := handler(newEngine(&at), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
+		h := handler(atNow(), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
 			if d := limit.FromContext(r.Context()).Decision(); d.Weighted != weighted {
 				t.Errorf("with Options.Cost (%t) Weighted is %t", weighted, d.Weighted)
 			}

@@ -35,9 +35,7 @@ func TestSettleUnderASmoothQuota(t *testing.T) {
 		t.Errorf("%d of 50 are left, with error %v, want 30: of 120 units, 100 have come back", d.Remaining(), err)
 	}
 	at = at.Add(500 * time.Second) // so have all that were ever added
-	if _, err := l.Take(t.Context(), "a", plan, 50); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Take(t.Context(), "a", plan, 50))
 	settle(t, res, 0)
 	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 0 {
 		t.Errorf("%d of 50 are left, with error %v, want 0: the units of a later request are its own", d.Remaining(), err)
@@ -47,8 +45,7 @@ func TestSettleUnderASmoothQuota(t *testing.T) {
 // A request that was settled beyond the limit leaves the next one limited, and is no
 // strike.
 func TestSettleBeyondTheLimit(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	settle(t, res, 250)
 	d, err := l.Peek(t.Context(), "a", tokens)
@@ -66,9 +63,7 @@ func TestSettleAfterTheResponse(t *testing.T) {
 	first := reserve(t, l, caller, limit.Options{}, nil)
 	second := reserve(t, l, caller, limit.Options{}, nil)
 	at = at.Add(time.Minute)
-	if _, err := l.Take(t.Context(), "a", tokens, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Take(t.Context(), "a", tokens, 1))
 	wantUsed(t, l, "a minute later", [2]int64{1, 81})
 	settle(t, first, 90)
 	wantUsed(t, l, "settled up", [2]int64{1, 131})
@@ -82,8 +77,7 @@ func TestSettleAfterTheResponse(t *testing.T) {
 
 // A client that disconnects does not avoid the charge.
 func TestSettleAfterTheContextEnded(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := &flaky{Limiter: newEngine(&at)}
+	l := &flaky{Limiter: atNow()}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, units := range []int64{50, 3} {
@@ -97,8 +91,7 @@ func TestSettleAfterTheContextEnded(t *testing.T) {
 
 // Concurrent calls about one request leave it at the units of one of them.
 func TestSettleConcurrently(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -113,12 +106,9 @@ func TestSettleConcurrently(t *testing.T) {
 // Units beyond what a subject can owe are dropped. The bucket does not remember them: if the
 // request is then settled lower, up to Limit units are given back, the dropped ones too.
 func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100).Smooth(100))
-	if _, err := l.Take(t.Context(), "a", plan, 30); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Take(t.Context(), "a", plan, 30))
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
 	for _, test := range []struct{ units, left int64 }{{60, 10}, {40, 30}, {120, 0}, {40, 60}} {
 		settle(t, res, test.units)
@@ -161,8 +151,7 @@ func (l *lossy) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 // windows and even beyond the limit, except one with a cost of its own. A request that was
 // settled is not given back, and one that was given back can be settled.
 func TestSettleHistories(t *testing.T) {
-	at := time.Unix(now, 0)
-	memory := newEngine(&at)
+	memory := atNow()
 	for seed := range race.Fewer(2000) {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		l := &lossy{memory, random, false, map[string]bool{}}
@@ -240,11 +229,8 @@ func TestSettleIsOneCall(t *testing.T) {
 // A handler that settles after the charge was given back, and the answer lost, gives
 // nothing back twice.
 func TestSettleAfterALostRefund(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := &forgetful{newEngine(&at), map[string]bool{}}
-	if _, err := l.Take(t.Context(), "a", tokens, 50); err != nil {
-		t.Fatal(err)
-	}
+	l := &forgetful{atNow(), map[string]bool{}}
+	must(l.Take(t.Context(), "a", tokens, 50))
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *limit.Reservation) {
 		w.WriteHeader(500)
 	})
@@ -277,8 +263,7 @@ type onlyTake struct{ ratelimit.Limiter }
 
 // The further charges of an unlimited caller are made, and Settle changes them.
 func TestSettleOfAnUnlimitedCaller(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	caller := ratelimit.Caller{Subject: "staff", Plan: ratelimit.UnlimitedPlan("u"), Also: []ratelimit.Charge{{Subject: "a", Plan: tokens}}}
 	res := reserve(t, l, caller, limit.Options{}, nil)
 	wantUsed(t, l, "charged", [2]int64{40, 40})
@@ -309,8 +294,7 @@ func (hung) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64
 
 // An adjustment that the engine finds invalid was not made, and is not repeated.
 func TestSettleAfterAnInvalidCall(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := &flaky{Limiter: newEngine(&at)}
+	l := &flaky{Limiter: atNow()}
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	l.down = ratelimit.ErrInvalid
 	if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, ratelimit.ErrUnavailable) {
@@ -325,8 +309,7 @@ func TestSettleAfterAnInvalidCall(t *testing.T) {
 }
 
 func TestSettleRefuses(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
+	l := atNow()
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	reserved := reserve(t, l, caller, limit.Options{}, nil)
 	for name, c := range map[string]struct {
@@ -336,15 +319,15 @@ func TestSettleRefuses(t *testing.T) {
 	}{
 		"no reservation":        {limit.FromContext(t.Context()), 1, false},
 		"negative units":        {reserved, -1, false},
-		"not an Adjuster, more": {reserve(t, onlyTake{newEngine(&at)}, caller, limit.Options{}, nil), 41, true},
-		"not an Adjuster, less": {reserve(t, onlyTake{newEngine(&at)}, caller, limit.Options{}, nil), 39, true},
+		"not an Adjuster, more": {reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 41, true},
+		"not an Adjuster, less": {reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 39, true},
 	} {
 		err := c.res.Settle(t.Context(), c.units)
 		if !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) != c.unsupported {
 			t.Errorf("%s: got error %v, want one that wraps ErrInvalid, and ErrUnsupported: %t", name, err, c.unsupported)
 		}
 	}
-	settle(t, reserve(t, onlyTake{newEngine(&at)}, caller, limit.Options{}, nil), 40) // nothing is added or given back
+	settle(t, reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 40) // nothing is added or given back
 	var none *limit.Reservation
 	if none.Decision() != (ratelimit.Decision{}) || none.Caller().Subject != "" {
 		t.Error("a request without a reservation has a decision or a caller")
