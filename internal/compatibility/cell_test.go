@@ -62,7 +62,7 @@ func observe(t *testing.T, b behaviour, http2 bool, dir, file string, m wrapped)
 	c := &cell{t: t, http2: http2, b: b, m: m, file: file, gate: make(chan struct{})}
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.serve(c, w, r) })
 	if m.wrap != nil {
-		h = m.wrap(t, h)
+		h = m.wrap(h)
 	}
 	var running sync.RWMutex // not a WaitGroup: a pushed request can begin when no other runs
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,10 +20,7 @@ const (
 
 // request makes a request, with header fields in pairs.
 func (c *cell) request(method, path string, body io.Reader, fields ...string) *http.Request {
-	r, err := http.NewRequestWithContext(c.t.Context(), method, c.url+path, body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(c.t.Context(), method, c.url+path, body))
 	r.Header.Set("Authorization", "Bearer "+apiKey)
 	r.Header.Set("X-Request-Id", requestID)
 	for i := 0; i < len(fields); i += 2 {

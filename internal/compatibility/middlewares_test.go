@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -27,7 +26,7 @@ type wrapped struct {
 	// writes. The value "*" stands for any.
 	adds map[string]string
 
-	wrap func(t *testing.T, next http.Handler) http.Handler
+	wrap middleware.Middleware
 }
 
 // has reports whether the lines of a field have what the middleware adds.
@@ -51,6 +50,8 @@ func (m wrapped) without(name string, lines []string) []string {
 var (
 	responder = &apierror.Responder{Logger: slog.New(slog.DiscardHandler), RequestID: middleware.RequestIDFrom}
 
+	authenticator = must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder}))
+
 	declaration = deprecation.MustNew(deprecation.Options{
 		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Sunset:    time.Date(2100, time.December, 5, 0, 0, 0, 0, time.UTC),
@@ -63,39 +64,38 @@ var (
 )
 
 var middlewares = []wrapped{
-	{"apierror.Responder.Handle", nil, func(_ *testing.T, next http.Handler) http.Handler {
+	{"apierror.Responder.Handle", nil, func(next http.Handler) http.Handler {
 		return responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
 			next.ServeHTTP(w, r)
 			return nil
 		})
 	}},
-	{"apierror.Responder.Recover", nil, plain(responder.Recover)},
-	{"apierror.Responder.Mux", nil, func(_ *testing.T, next http.Handler) http.Handler {
+	{"apierror.Responder.Recover", nil, responder.Recover},
+	{"apierror.Responder.Mux", nil, func(next http.Handler) http.Handler {
 		mux := http.NewServeMux()
 		mux.Handle("/", next)
 		return responder.Mux(mux)
 	}},
-	{"deprecation.Declaration.Headers", announced, plain(declaration.Headers)},
-	{"deprecation.Declaration.Enforce", announced, plain(declaration.Enforce)},
-	{"deprecation.OnPath", announced, plain(deprecation.OnPath("/", declaration.Headers))},
-	{"middleware.RequestID", map[string]string{"X-Request-Id": requestID}, plain(middleware.RequestID)},
-	{"middleware.AccessLog", nil, plain(accessLog)},
-	{"middleware.Recover", nil, plain(middleware.Recover(responder))},
-	{"middleware.SecurityHeaders", secured, plain(middleware.SecurityHeaders)},
-	{"middleware.TargetLimit", nil, plain(middleware.TargetLimit(8<<10, responder))},
-	{"middleware.BodyLimit", nil, plain(middleware.BodyLimit(16<<20, responder))},
-	{"middleware.TrackResponse", nil, func(_ *testing.T, next http.Handler) http.Handler {
+	{"deprecation.Declaration.Headers", announced, declaration.Headers},
+	{"deprecation.Declaration.Enforce", announced, declaration.Enforce},
+	{"deprecation.OnPath", announced, deprecation.OnPath("/", declaration.Headers)},
+	{"middleware.RequestID", map[string]string{"X-Request-Id": requestID}, middleware.RequestID},
+	{"middleware.AccessLog", nil, accessLog},
+	{"middleware.Recover", nil, middleware.Recover(responder)},
+	{"middleware.SecurityHeaders", secured, middleware.SecurityHeaders},
+	{"middleware.TargetLimit", nil, middleware.TargetLimit(8<<10, responder)},
+	{"middleware.BodyLimit", nil, middleware.BodyLimit(16<<20, responder)},
+	{"middleware.TrackResponse", nil, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(middleware.TrackResponse(w), r)
 		})
 	}},
-	{"bearer.Authenticator.Identify", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator().Identify(next) }},
-	{"bearer.Authenticator.Require", nil, func(t *testing.T, next http.Handler) http.Handler {
-		a := authenticator()
-		return a.Identify(a.Require(next))
+	{"bearer.Authenticator.Identify", nil, authenticator.Identify},
+	{"bearer.Authenticator.Require", nil, func(next http.Handler) http.Handler {
+		return authenticator.Identify(authenticator.Require(next))
 	}},
-	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator().Protect(next) }},
-	{"limit.ByPlan", limited, func(_ *testing.T, next http.Handler) http.Handler {
+	{"bearer.Authenticator.Protect", nil, authenticator.Protect},
+	{"limit.ByPlan", limited, func(next http.Handler) http.Handler {
 		plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 		return limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "ann", plan })(next)
 	}},
@@ -103,9 +103,8 @@ var middlewares = []wrapped{
 	{"limit.New with Context", limited, newLimit(limit.Options{Context: true})},
 	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
-	{"inflight.Limiter.Middleware", nil, func(t *testing.T, next http.Handler) http.Handler {
-		l := must(inflight.NewProcess(100, inflight.Options{Errors: responder}))
-		return l.Middleware(next)
+	{"inflight.Limiter.Middleware", nil, func(next http.Handler) http.Handler {
+		return must(inflight.NewProcess(100, inflight.Options{Errors: responder})).Middleware(next)
 	}},
 	{"middleware.Chain", everythingAdds(), everything},
 }
@@ -116,8 +115,7 @@ var likeByPlan = []string{
 }
 
 // everything is a service with all of them.
-func everything(t *testing.T, next http.Handler) http.Handler {
-	a := authenticator()
+func everything(next http.Handler) http.Handler {
 	return middleware.Chain(responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		next.ServeHTTP(w, r)
 		return nil
@@ -128,11 +126,9 @@ func everything(t *testing.T, next http.Handler) http.Handler {
 		middleware.SecurityHeaders,
 		middleware.TargetLimit(8<<10, responder),
 		declaration.Headers,
-		a.Identify,
-		func(next http.Handler) http.Handler {
-			return newLimit(limit.Options{ChargeIf: limit.NotServerError, Context: true})(t, next)
-		},
-		a.Require,
+		authenticator.Identify,
+		newLimit(limit.Options{ChargeIf: limit.NotServerError, Context: true}),
+		authenticator.Require,
 		middleware.BodyLimit(16<<20, responder),
 		declaration.Enforce,
 	)
@@ -152,11 +148,6 @@ var secured = map[string]string{
 	"Strict-Transport-Security": "*",
 }
 
-// plain is for middlewares that need no test to be made.
-func plain(m middleware.Middleware) func(*testing.T, http.Handler) http.Handler {
-	return func(_ *testing.T, next http.Handler) http.Handler { return m(next) }
-}
-
 // accessLog makes every line and drops it.
 func accessLog(next http.Handler) http.Handler {
 	return middleware.AccessLog(slog.New(enabled{slog.DiscardHandler}))(next)
@@ -166,19 +157,12 @@ type enabled struct{ slog.Handler }
 
 func (enabled) Enabled(context.Context, slog.Level) bool { return true }
 
-func authenticator() *bearer.Authenticator[string] {
-	return must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder}))
-}
-
-func newLimit(o limit.Options) func(*testing.T, http.Handler) http.Handler {
+func newLimit(o limit.Options) middleware.Middleware {
 	o.Errors = responder
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
-	return func(t *testing.T, next http.Handler) http.Handler {
-		t.Helper()
-		l := must(memory.New(memory.Options{}))
-		m := must(limit.New(l, func(*http.Request) (ratelimit.Caller, error) {
+	return func(next http.Handler) http.Handler {
+		return must(limit.New(must(memory.New(memory.Options{})), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
-		}, o))
-		return m(next)
+		}, o))(next)
 	}
 }

@@ -14,10 +14,7 @@ import (
 // requests have come after the first.
 func (c *cell) dial(lines ...string) (net.Conn, *bufio.Reader) {
 	address := strings.TrimPrefix(c.url, "http://")
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", address))
 	text := lines[0] + "\r\nHost: " + address + "\r\nAuthorization: Bearer " + apiKey + "\r\nX-Request-Id: " + requestID + "\r\n" +
 		strings.Join(lines[1:], "\r\n")
 	_, _ = io.WriteString(conn, strings.TrimSuffix(text, "\r\n")+"\r\n")
@@ -53,10 +50,7 @@ func takePushes(c *cell) {
 	config := c.client.Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.NextProtos = []string{"h2"}
 	config.ServerName = "example.com" // in the certificate of httptest
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(c.url, "https://"), config)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	conn := must(tls.Dial("tcp", strings.TrimPrefix(c.url, "https://"), config))
 	defer conn.Close()
 
 	// Fields as literals that are never indexed, in HPACK (RFC 7541 section 6.2.2).
