@@ -70,8 +70,7 @@ func (e lateEngine) Adjust(_ context.Context, subject string, _ *ratelimit.Decis
 // Settle does nothing if the engine failed and Options let the call pass.
 func TestSettleOfWhatWasNotCounted(t *testing.T) {
 	g := must(New("test", lateEngine{t}, nobody, Options{Context: true, FailOpen: true}, func(error) bool { return false }))
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	call := open(t.Context(), g, ann, nil)
 	if err := limit.FromContext(call.Context).Settle(t.Context(), 5); err != nil {
 		t.Error(err)
 	}
@@ -79,8 +78,7 @@ func TestSettleOfWhatWasNotCounted(t *testing.T) {
 
 // Without Options.Context the handler gets the context of the call, as it is.
 func TestNoReservationUnlessAsked(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	if call := open(t.Context(), newGate(Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Context != t.Context() {
+	if call := open(t.Context(), newGate(Options{}), ann, nil); call.Context != t.Context() {
 		t.Errorf("the context is %v", call.Context)
 	}
 }
@@ -101,7 +99,6 @@ func TestFinish(t *testing.T) {
 	late := lateContext{t.Context()}
 	never := func(*http.Request, error) bool { return false }
 	always := func(*http.Request, error) bool { return true }
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	for name, c := range map[string]struct {
 		opts   Options
 		end    context.Context // nil: has no deadline
@@ -126,14 +123,14 @@ func TestFinish(t *testing.T) {
 		if ctx == nil {
 			ctx = t.Context()
 		}
-		call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+		call := open(t.Context(), g, ann, nil)
 		if c.settle >= 0 {
 			if err := limit.FromContext(call.Context).Settle(ctx, c.settle); err != nil {
 				t.Error(err)
 			}
 		}
 		call.Finish(ctx, c.code, nil)
-		d, err := g.limiter.(engine.Peeker).Peek(t.Context(), "ann", plan)
+		d, err := g.limiter.(engine.Peeker).Peek(t.Context(), "ann", ten)
 		if used := 10 - d.Remaining(); err != nil || used != c.used {
 			t.Errorf("%s: %d units used (%v), want %d", name, used, err, c.used)
 		}
@@ -142,7 +139,6 @@ func TestFinish(t *testing.T) {
 
 // With Options.Context calls that were not counted have a reservation too.
 func TestReservations(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	staff := ratelimit.UnlimitedPlan("staff")
 	opts := Options{Context: true, FailOpen: true}
 	down := must(New("test", lateEngine{t}, nobody, opts, nil))
@@ -150,10 +146,10 @@ func TestReservations(t *testing.T) {
 		gate   *Gate
 		caller ratelimit.Caller
 	}{
-		"counted":          {newGate(opts), ratelimit.Caller{Subject: "ann", Plan: plan}},
+		"counted":          {newGate(opts), ann},
 		"unlimited":        {newGate(opts), ratelimit.Caller{Subject: "ann", Plan: staff}},
-		"engine is down":   {down, ratelimit.Caller{Subject: "ann", Plan: plan}},
-		"several, is down": {down, ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: staff}}}},
+		"engine is down":   {down, ann},
+		"several, is down": {down, ratelimit.Caller{Subject: "ann", Plan: ten, Also: []ratelimit.Charge{{Subject: "all", Plan: staff}}}},
 	} {
 		call := open(t.Context(), c.gate, c.caller, nil)
 		if r := limit.FromContext(call.Context); r == nil || r.Decision().Outcome != ratelimit.Allowed {

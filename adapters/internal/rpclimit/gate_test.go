@@ -16,6 +16,12 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
+// ann is the caller of most tests.
+var (
+	ten = ratelimit.MustPlan("ten", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	ann = ratelimit.Caller{Subject: "ann", Plan: ten}
+)
+
 func newGate(opts Options) *Gate {
 	at := time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC)
 	engine := must(memory.New(memory.Options{Now: func() time.Time { return at }}))
@@ -191,7 +197,6 @@ func (e failingEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ra
 // A call that its client has cancelled before it was decided is neither a failure of the
 // engine nor served uncharged.
 func TestCancelledBeforeTheDecision(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, tt := range map[string]struct {
@@ -210,7 +215,7 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
 		g := must(New("test", failingEngine{err: tt.err}, nobody, tt.opts, func(error) bool { return false }))
 		got := OK
-		if call := open(ctx, g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial != nil {
+		if call := open(ctx, g, ann, nil); call.Denial != nil {
 			got = call.Denial.Code
 		}
 		if got != tt.code || observed != tt.observed {
@@ -232,8 +237,7 @@ func (e partialEngine) TakeAll(_ context.Context, charges []ratelimit.Charge, de
 
 // A call is admitted only if all of its charges are.
 func TestChargesThatAreNotDecided(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	c := ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: plan}}}
+	c := ratelimit.Caller{Subject: "ann", Plan: ten, Also: []ratelimit.Charge{{Subject: "all", Plan: ten}}}
 	for made := range 2 {
 		opts := Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}}
 		g := must(New("test", partialEngine{made: made}, nobody, opts, func(error) bool { return false }))
@@ -259,9 +263,8 @@ func TestShadowIsNoPenalty(t *testing.T) {
 
 // Where calls differ in cost, a reservation counts units too.
 func TestReservationIsWeighted(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	g := newGate(Options{Context: true, Cost: func(*http.Request) int64 { return 1 }})
-	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	call := open(t.Context(), g, ann, nil)
 	if d := limit.FromContext(call.Context).Decision(); !d.Weighted {
 		t.Errorf("decision %+v", d)
 	}
