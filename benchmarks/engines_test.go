@@ -59,9 +59,7 @@ func plan(minute, day int) *ratelimit.Plan {
 	return ratelimit.MustPlan("plan", penalty, ratelimit.PerMinute(int64(minute)), ratelimit.PerDay(int64(day)))
 }
 
-func newMemory(opts memory.Options) *memory.Limiter {
-	return must(memory.New(opts))
-}
+func newMemory(opts memory.Options) *memory.Limiter { return must(memory.New(opts)) }
 
 func newGatehouse(tb testing.TB, minute, day int) engine {
 	return takeFrom(newMemory(memory.Options{}), plan(minute, day))
@@ -80,19 +78,23 @@ func newSethvargo(tb testing.TB, minute, day int) engine {
 }
 
 func newSethvargoOf(tb testing.TB, config memorystore.Config, minute, day int) engine {
+	return both(sethvargoQuota(tb, config, minute, minuteWindow), sethvargoQuota(tb, config, day, dayWindow))
+}
+
+func sethvargoQuota(tb testing.TB, config memorystore.Config, limit int, window time.Duration) engine {
 	ctx := context.Background()
-	quota := func(limit int, window time.Duration) func(key string) bool {
-		c := config
-		c.Tokens, c.Interval = uint64(limit), window
-		store := must(memorystore.New(&c))
-		tb.Cleanup(func() { store.Close(ctx) })
-		return func(key string) bool {
-			_, _, _, ok, err := store.Take(ctx, key)
-			return ok && err == nil
-		}
+	config.Tokens, config.Interval = uint64(limit), window
+	store := must(memorystore.New(&config))
+	tb.Cleanup(func() { store.Close(ctx) })
+	return func(key string) bool {
+		_, _, _, ok, err := store.Take(ctx, key)
+		return ok && err == nil
 	}
-	m, d := quota(minute, minuteWindow), quota(day, dayWindow)
-	return func(key string) bool { return m(key) && d(key) }
+}
+
+// both asks the second engine only about what the first admits.
+func both(minute, day engine) engine {
+	return func(key string) bool { return minute(key) && day(key) }
 }
 
 // newXTime is golang.org/x/time/rate as services use it: a limiter for each
@@ -127,17 +129,16 @@ func newThrottled(tb testing.TB, minute, day int) engine { return newThrottledOf
 // newThrottledOf holds at most so many keys, and forgets the least recently
 // used; 0: any number.
 func newThrottledOf(tb testing.TB, keys, minute, day int) engine {
+	return both(newThrottledQuota(keys, minute, minuteWindow), newThrottledQuota(keys, day, dayWindow))
+}
+
+func newThrottledQuota(keys, limit int, window time.Duration) engine {
 	ctx := context.Background()
-	quota := func(limit int, window time.Duration) func(key string) bool {
-		store := must(throttledstore.NewCtx(keys))
-		l := newThrottledLimiter(store, limit, window)
-		return func(key string) bool {
-			limited, _, err := l.RateLimitCtx(ctx, key, 1)
-			return !limited && err == nil
-		}
+	l := newThrottledLimiter(must(throttledstore.NewCtx(keys)), limit, window)
+	return func(key string) bool {
+		limited, _, err := l.RateLimitCtx(ctx, key, 1)
+		return !limited && err == nil
 	}
-	m, d := quota(minute, minuteWindow), quota(day, dayWindow)
-	return func(key string) bool { return m(key) && d(key) }
 }
 
 // An httprateQuota does what OnLimit of httprate does, without the header fields.
@@ -181,7 +182,7 @@ func newUlule(_ testing.TB, minute, day int) engine {
 // counter.
 func newUluleOf(cleanUp time.Duration, minute int, minuteWindow time.Duration, day int, dayWindow time.Duration) engine {
 	ctx := context.Background()
-	quota := func(limit int, window time.Duration) func(key string) bool {
+	quota := func(limit int, window time.Duration) engine {
 		store := ululestore.NewStoreWithOptions(limiter.StoreOptions{Prefix: limiter.DefaultPrefix, CleanUpInterval: cleanUp})
 		l := limiter.New(store, limiter.Rate{Limit: int64(limit), Period: window})
 		return func(key string) bool {
@@ -189,8 +190,7 @@ func newUluleOf(cleanUp time.Duration, minute int, minuteWindow time.Duration, d
 			return !c.Reached && err == nil
 		}
 	}
-	m, d := quota(minute, minuteWindow), quota(day, dayWindow)
-	return func(key string) bool { return m(key) && d(key) }
+	return both(quota(minute, minuteWindow), quota(day, dayWindow))
 }
 
 // newTollboothLimiter gives tollbooth, which knows rates a second, the rate and

@@ -14,6 +14,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -44,8 +45,11 @@ func newTrivialScript(_ *testing.B, client *redis.Client) redisEngine {
 }
 
 func newRedisGatehouse(_ *testing.B, client *redis.Client) redisEngine {
-	l := must(redislimit.New(client, redislimit.Options{}))
-	p := plan(roomy, roomy)
+	return redisTakes(client, "", plan(roomy, roomy))
+}
+
+func redisTakes(client *redis.Client, prefix string, p *ratelimit.Plan) redisEngine {
+	l := must(redislimit.New(client, redislimit.Options{Prefix: prefix}))
 	return func(ctx context.Context, key string) (bool, error) {
 		d, err := l.Take(ctx, key, p, 1)
 		return d.Allowed(), err
@@ -83,20 +87,21 @@ func newRedisRate(_ *testing.B, client *redis.Client) redisEngine {
 }
 
 func newRedisThrottled(b *testing.B, client *redis.Client) redisEngine {
-	quota := func(prefix string, window time.Duration) func(ctx context.Context, key string) (bool, error) {
-		store := must(throttledredis.NewCtx(client, prefix))
-		l := newThrottledLimiter(store, roomy, window)
-		return func(ctx context.Context, key string) (bool, error) {
-			limited, _, err := l.RateLimitCtx(ctx, key, 1)
-			return !limited, err
-		}
-	}
-	m, d := quota("throttled:minute:", minuteWindow), quota("throttled:day:", dayWindow)
+	m := redisThrottledQuota(client, "throttled:minute:", roomy, minuteWindow)
+	d := redisThrottledQuota(client, "throttled:day:", roomy, dayWindow)
 	return func(ctx context.Context, key string) (bool, error) {
 		if ok, err := m(ctx, key); err != nil || !ok {
 			return false, err
 		}
 		return d(ctx, key)
+	}
+}
+
+func redisThrottledQuota(client *redis.Client, prefix string, limit int, window time.Duration) redisEngine {
+	l := newThrottledLimiter(must(throttledredis.NewCtx(client, prefix)), limit, window)
+	return func(ctx context.Context, key string) (bool, error) {
+		limited, _, err := l.RateLimitCtx(ctx, key, 1)
+		return !limited, err
 	}
 }
 

@@ -10,13 +10,10 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"github.com/sethvargo/go-limiter/memorystore"
-	throttledredis "github.com/throttled/throttled/v2/store/goredisstore.v9"
-	throttledstore "github.com/throttled/throttled/v2/store/memstore"
 	"golang.org/x/time/rate"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // smoothEngines decide about one quota of so many requests a day, all of which can be
@@ -32,9 +29,11 @@ var smoothEngines = []struct {
 	{"fixed", func(tb testing.TB, limit int) engine {
 		return takeFrom(newMemory(memory.Options{}), fixedPlan(limit))
 	}},
-	{"sethvargo", newSmoothSethvargo},
+	{"sethvargo", func(tb testing.TB, limit int) engine {
+		return sethvargoQuota(tb, memorystore.Config{}, limit, dayWindow)
+	}},
 	{"xtime", newSmoothXTime},
-	{"throttled", newSmoothThrottled},
+	{"throttled", func(_ testing.TB, limit int) engine { return newThrottledQuota(0, limit, dayWindow) }},
 }
 
 func smoothPlan(limit int) *ratelimit.Plan {
@@ -49,16 +48,6 @@ func onePlan(q ratelimit.Quota) *ratelimit.Plan {
 	return ratelimit.MustPlan("plan", penalty, q)
 }
 
-func newSmoothSethvargo(tb testing.TB, limit int) engine {
-	ctx := context.Background()
-	store := must(memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: dayWindow}))
-	tb.Cleanup(func() { store.Close(ctx) })
-	return func(key string) bool {
-		_, _, _, ok, err := store.Take(ctx, key)
-		return ok && err == nil
-	}
-}
-
 func newSmoothXTime(_ testing.TB, limit int) engine {
 	var callers sync.Map
 	return func(key string) bool {
@@ -67,16 +56,6 @@ func newSmoothXTime(_ testing.TB, limit int) engine {
 			v, _ = callers.LoadOrStore(key, rate.NewLimiter(rate.Limit(float64(limit)/dayWindow.Seconds()), limit))
 		}
 		return v.(*rate.Limiter).Allow()
-	}
-}
-
-func newSmoothThrottled(tb testing.TB, limit int) engine {
-	ctx := context.Background()
-	store := must(throttledstore.NewCtx(0))
-	l := newThrottledLimiter(store, limit, dayWindow)
-	return func(key string) bool {
-		limited, _, err := l.RateLimitCtx(ctx, key, 1)
-		return !limited && err == nil
 	}
 }
 
@@ -117,21 +96,8 @@ var smoothRedisEngines = []struct {
 		}
 	}},
 	{"throttled", func(b *testing.B, client *redis.Client) redisEngine {
-		store := must(throttledredis.NewCtx(client, "throttled:smooth:"))
-		l := newThrottledLimiter(store, math.MaxInt32, dayWindow)
-		return func(ctx context.Context, key string) (bool, error) {
-			limited, _, err := l.RateLimitCtx(ctx, key, 1)
-			return !limited, err
-		}
+		return redisThrottledQuota(client, "throttled:smooth:", math.MaxInt32, dayWindow)
 	}},
-}
-
-func redisTakes(client *redis.Client, prefix string, p *ratelimit.Plan) redisEngine {
-	l := must(redislimit.New(client, redislimit.Options{Prefix: prefix}))
-	return func(ctx context.Context, key string) (bool, error) {
-		d, err := l.Take(ctx, key, p, 1)
-		return d.Allowed(), err
-	}
 }
 
 // BenchmarkSmoothRedis is one decision about a smooth quota in Redis.
