@@ -17,9 +17,7 @@ const documentHead = `# Settings of the pets server
 
 A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A duration is a number with a unit, or several: ` + "`90s`, `1h30m`, `30d`" + `, where a day has 24 hours. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
 
-The last column says which settings are also a flag or a variable, which are named after the setting: ` + "`log.level`" + ` is ` + "`--log-level`" + ` and ` + "`PETSTORE_LOG_LEVEL`" + `. A value that can be a secret can also come from a file with one line: ` + "`PETSTORE_ADMIN_TOKEN_FILE`, `PETSTORE_DATABASE_FILE` and `PETSTORE_REDIS_FILE`" + ` name the file with the value of the setting.
-
-While the server runs, it applies a change of the file by itself, and on SIGHUP, without losing usage, bans or connections. The settings in the last table need a restart; the log warns if one of them has changed.
+The last column says which settings are also a flag or a variable, which are named after the setting: ` + "`log.level`" + ` is ` + "`--log-level`" + ` and ` + "`PETSTORE_LOG_LEVEL`" + `. A value that can be a secret can also come from a file with one line: ` + "`PETSTORE_ADMIN_TOKEN_FILE`, `PETSTORE_DATABASE_FILE` and `PETSTORE_REDIS_FILE`" + ` name the file.
 
 This page is written from the code: ` + "`go test ./reference/internal/config -update`" + `.
 `
