@@ -56,7 +56,7 @@ var (
 
 	// ErrUnavailable is wrapped by the errors of an engine that failed: its store
 	// does not answer, or it has no room for another subject.
-	ErrUnavailable = errors.New("ratelimit: unavailable")
+	ErrUnavailable = errors.New("engine unavailable")
 )
 
 // A Banner bans and unbans subjects by hand. Engines may implement it.

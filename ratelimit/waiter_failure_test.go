@@ -21,7 +21,7 @@ func TestWaitWhenTheEngineFails(t *testing.T) {
 		}
 		a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
 		time.Sleep(time.Minute)
-		a.expectUnordered("0 admitted at 0s", "1 ratelimit: unavailable at 1s", "2 ratelimit: unavailable at 1s", "3 ratelimit: unavailable at 1s")
+		a.expectUnordered("0 admitted at 0s", "1 engine unavailable at 1s", "2 engine unavailable at 1s", "3 engine unavailable at 1s")
 		if got := a.engine.calls.Load(); got != 3 {
 			a.Errorf("%d calls of the limiter, want 3: two that were decided, and one that failed for all", got)
 		}

@@ -107,7 +107,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil && !d.Allowed() && !answerable(&d) {
-		err = fmt.Errorf("%w: %T returned a decision that cannot be answered: outcome %v", ratelimit.ErrUnavailable, g.limiter, d.Outcome)
+		err = fmt.Errorf("limit: %w: %T returned a decision that cannot be answered: outcome %v", ratelimit.ErrUnavailable, g.limiter, d.Outcome)
 		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), nil
 	}
 	d.Weighted = g.Cost != nil

@@ -131,7 +131,7 @@ func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
 	return min(until*int64(time.Second), s.expiry(slot, m))
 }
 
-var errFull = fmt.Errorf("%w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
+var errFull = fmt.Errorf("memory: %w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
 
 // makeRoom reports whether one more slot may be used, and counts it. At the bound
 // it evicts one for that. It never evicts one that is held. If it finds none, it

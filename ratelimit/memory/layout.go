@@ -83,7 +83,7 @@ func (l *layouts) get(number int) *sharedLayout {
 // with one combination more is refused.
 const limitLayouts = maxLayouts - 1024
 
-var errLayouts = fmt.Errorf("%w: subjects have too many combinations of windows: use plans with fewer different windows", ratelimit.ErrUnavailable)
+var errLayouts = fmt.Errorf("memory: %w: subjects have too many combinations of windows: use plans with fewer different windows", ratelimit.ErrUnavailable)
 
 // add returns the number of a layout for one more account. If no number is free, it takes 1
 // for each limit, so that the account is held: that is better than to refuse it.

@@ -151,7 +151,7 @@ func (g *Gate) wrong(decisions []ratelimit.Decision) error {
 	if d.Allowed() || answerable(d) {
 		return nil
 	}
-	return fmt.Errorf("%w: %T returned a decision that cannot be answered: outcome %v", ratelimit.ErrUnavailable, g.limiter, d.Outcome)
+	return fmt.Errorf("%s: %w: %T returned a decision that cannot be answered: outcome %v", g.adapter, ratelimit.ErrUnavailable, g.limiter, d.Outcome)
 }
 
 // passes reports whether a call is served although it was denied, or could not be

@@ -166,7 +166,7 @@ func evictable(m enginetest.Model, subject string) bool {
 // full reports whether the engine rightly had no place for the subject of a call:
 // none of those that might have been forgotten for it could be.
 func full(m enginetest.Model, c call, a answer) bool {
-	return len(c.evicts) > 0 && strings.HasPrefix(a.err, ratelimit.ErrUnavailable.Error()) &&
+	return len(c.evicts) > 0 && strings.Contains(a.err, ratelimit.ErrUnavailable.Error()) &&
 		!slices.ContainsFunc(c.evicts, func(subject string) bool { return evictable(m, subject) })
 }
 
