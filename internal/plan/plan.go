@@ -134,6 +134,9 @@ func (p *Plan) Limit(i int) int64        { return p.quotas[i].Limit }
 func (p *Plan) Kind(i int) time.Duration { return p.kinds[i] }
 func (p *Plan) Smooth() bool             { return p.smooth }
 
+// Find returns the number of the quota that has the kind, or -1.
+func (p *Plan) Find(kind time.Duration) int { return slices.Index(p.kinds[:p.n], kind) }
+
 // Calendar reports whether a quota has calendar windows.
 func (p *Plan) Calendar() bool {
 	return slices.ContainsFunc(p.quotas[:p.n], func(q Quota) bool { return q.IsCalendar() })

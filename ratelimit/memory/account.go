@@ -178,7 +178,7 @@ func (a *account) remove(i int) {
 func (a *account) replaceable(plan *ratelimit.Plan) int {
 	first := -1
 	for i, w := range a.windows() {
-		if quotaOf(plan, w.length) >= 0 {
+		if of(plan).Find(w.length) >= 0 {
 			continue
 		}
 		if first < 0 || w.end < a.all[first].end || w.end == a.all[first].end && a.all[first].isSmooth() {
@@ -186,16 +186,6 @@ func (a *account) replaceable(plan *ratelimit.Plan) int {
 		}
 	}
 	return first
-}
-
-// quotaOf returns the index of the quota of a plan that has the kind, or -1.
-func quotaOf(plan *ratelimit.Plan, kind time.Duration) int {
-	for i := range of(plan).Len() {
-		if of(plan).Kind(i) == kind {
-			return i
-		}
-	}
-	return -1
 }
 
 // window returns the window of the given length, or nil.
@@ -241,7 +231,7 @@ func (a *account) charge(d *ratelimit.Decision) {
 	for i := range a.windows() {
 		if w := &a.all[i]; !w.isSmooth() {
 			w.add(d.Cost)
-			if quotaOf(d.Plan, w.length) < 0 {
+			if of(d.Plan).Find(w.length) < 0 {
 				d.Receipt.Others[others] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 				others++
 			}

@@ -99,9 +99,7 @@ func (l *Limiter) markUnsaved(batch []Record) {
 		s := l.lockKey(r.Key)
 		t := s.table.Load()
 		if i, found := t.find(r.Key); found {
-			slot := t.slot(i)
-			m := slot.freeze()
-			slot.setMeter((m | dirty | stored).after(m)) // the store may have an earlier record
+			t.slot(i).mark(dirty|stored, 0) // the store may have an earlier record
 		} else {
 			s.forget(r.Key)
 		}

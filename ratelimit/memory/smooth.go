@@ -157,7 +157,7 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 		if length > 0 {
 			break // smooth quotas come first
 		}
-		if i := quotaOf(d.Plan, length); i >= 0 {
+		if i := of(d.Plan).Find(length); i >= 0 {
 			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], d.States[i].Reset))
 		}
 	}
@@ -174,7 +174,7 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 			return 0, 0
 		}
 		w := l.anyWindow(k, slot, m)
-		i := quotaOf(d.Plan, w.length)
+		i := of(d.Plan).Find(w.length)
 		if i < 0 { // a window of another plan
 			if !w.stays(d) {
 				return 0, 0

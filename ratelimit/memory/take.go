@@ -124,7 +124,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 func (l *layout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
 	for k := range min(l.n, len(slot)-firstWindow) {
-		if w := l.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.length) < 0 && n < len(d.Receipt.Others) {
+		if w := l.window(k, slot, m); !w.isSmooth() && of(d.Plan).Find(w.length) < 0 && n < len(d.Receipt.Others) {
 			d.Receipt.Others[n] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 			n++
 		}

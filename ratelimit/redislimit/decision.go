@@ -1,8 +1,6 @@
 package redislimit
 
 import (
-	"time"
-
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -100,20 +98,11 @@ func (a *answer) refund(take *operation, requests int32) (operation, error) {
 func (v *value) others(d *ratelimit.Decision) {
 	n := 0
 	for _, w := range v.windows[:v.n] {
-		if w.length > 0 && !has(d.Plan, w.length) {
+		if w.length > 0 && of(d.Plan).Find(w.length) < 0 {
 			d.Receipt.Others[n] = fixedwindow.Window{Length: seconds(w.length), End: uint32(w.end)}
 			n++
 		}
 	}
-}
-
-func has(plan *ratelimit.Plan, kind time.Duration) bool {
-	for i := range of(plan).Len() {
-		if of(plan).Kind(i) == kind {
-			return true
-		}
-	}
-	return false
 }
 
 // states puts what each quota has left into d, and reports whether d.Cost fits
