@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,13 +112,10 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	if opts.Prefix == "" {
-		opts.Prefix = "gatehouse"
-	}
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	s := newSender(client, newKeys(opts.Prefix), opts)
+	s := newSender(client, newKeys(cmp.Or(opts.Prefix, "gatehouse")), opts)
 	l := &Limiter{sender: s}
 	l.masters = newMasters(s.cluster, s.keys, opts.Logger, func() *batcher { return &batcher{maxInFlight: maxInFlight, send: s.send} })
 	l.calls.New = func() any { return newCall() }

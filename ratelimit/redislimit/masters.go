@@ -129,13 +129,6 @@ const (
 	longestPause = 50 * time.Millisecond
 )
 
-// awaitSlots has the groups of commands that wait for a slot sent again.
-func (s *sender) awaitSlots(moving []*command) {
-	for _, cmd := range moving {
-		go s.awaitSlot(cmd.groups[0], cmd.Err())
-	}
-}
-
 // awaitSlot sends a group again, after pauses, until its slot has moved. It gives up,
 // with the last error, when no caller waits for the answer, or after maxSlotWait.
 func (s *sender) awaitSlot(g *group, err error) {

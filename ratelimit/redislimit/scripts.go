@@ -138,11 +138,6 @@ type evictionCheck struct {
 	once   sync.Once
 }
 
-// start runs the check in a goroutine, the first time that it is called.
-func (e *evictionCheck) start() {
-	e.once.Do(func() { go e.run() })
-}
-
 func (e *evictionCheck) run() {
 	ctx := context.Background()
 	switch client := e.client.(type) {

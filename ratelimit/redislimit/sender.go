@@ -41,7 +41,9 @@ func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
 // answered later. An error says that the server cannot decide.
 func (s *sender) send(groups []*group) error {
 	moving, away := s.exchange(s.pack(groups))
-	s.awaitSlots(moving)
+	for _, cmd := range moving {
+		go s.awaitSlot(cmd.groups[0], cmd.Err())
+	}
 	return away
 }
 
@@ -149,7 +151,7 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 		if s.cluster != nil {
 			s.answered.Store(time.Now().UnixNano())
 		}
-		s.eviction.start()
+		s.eviction.once.Do(func() { go s.eviction.run() })
 		if err = cmd.read(cmd.Val()); err == nil {
 			if cmd.groups[0].letter != clocksApart {
 				return s.deliver(cmd), false

@@ -28,17 +28,13 @@ func kindOf(length int64) time.Duration {
 	return time.Duration(length) * time.Second
 }
 
-func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	return of(plan).Bucket(i)
-}
-
 // appendSpans appends what the script must know of each smooth quota, as it cannot divide
 // such numbers: how long the units of the operation, the limit and the burst take to come
 // back.
 func (op *operation) appendSpans(b []byte) []byte {
 	for i := range of(op.plan).Len() {
 		if of(op.plan).Kind(i) < 0 {
-			q := bucket(op.plan, i)
+			q := of(op.plan).Bucket(i)
 			b = appendU64(b, q.Span(op.cost), q.Span(of(op.plan).Limit(i)), q.Full())
 		}
 	}
@@ -54,7 +50,7 @@ func (c *change) appendSpans(b []byte) []byte {
 		if of(d.Plan).Kind(i) > 0 {
 			continue
 		}
-		q, cost := bucket(d.Plan, i), min(d.Cost, fixedwindow.MaxUnits)
+		q, cost := of(d.Plan).Bucket(i), min(d.Cost, fixedwindow.MaxUnits)
 		was, is := q.Span(cost), q.Span(cost+c.units)
 		b = appendU64(b, max(was, is)-min(was, is), q.Span(of(d.Plan).Limit(i)), uint64(gcra.At(max(d.Time, 0)))+was)
 	}
@@ -71,7 +67,7 @@ func appendU64(b []byte, numbers ...uint64) []byte {
 // smoothState puts what is left of the plan's i-th quota, which is smooth, into d. Of the
 // units that v has as used, unused were used later.
 func (v *value) smoothState(d *ratelimit.Decision, i int, unused int64) {
-	b, now := bucket(d.Plan, i), gcra.At(d.Time)
+	b, now := of(d.Plan).Bucket(i), gcra.At(d.Time)
 	full := now
 	for _, w := range v.windows[:v.n] {
 		if w.length == of(d.Plan).Kind(i) {

@@ -108,20 +108,18 @@ func (l *Limiter) Check(plan *ratelimit.Plan) error {
 }
 
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
-	if engine.Of(plan).Len() > 1 {
-		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, engine.Of(plan).Len(), plan)
-	}
-	q := engine.Of(plan).Quota(0)
-	if q.Burst() > 0 {
+	p := engine.Of(plan)
+	q := p.Quota(0)
+	switch {
+	case p.Len() > 1:
+		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, p.Len(), plan)
+	case q.Burst() > 0:
 		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, q)
-	}
-	if fixedwindow.IsCalendar(q.Window) {
+	case fixedwindow.IsCalendar(q.Window):
 		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, q)
-	}
-	if q.Limit > maxRate*int64(q.Window/time.Second) {
+	case q.Limit > maxRate*int64(q.Window/time.Second):
 		return nil, fmt.Errorf("%w: redisrate needs a quota of at most %d units a second, got %v", ratelimit.ErrInvalid, maxRate, q)
-	}
-	if q.Limit > math.MaxInt {
+	case q.Limit > math.MaxInt:
 		return nil, fmt.Errorf("%w: redisrate needs a limit of at most %d on this machine, got %v", ratelimit.ErrInvalid, math.MaxInt, q)
 	}
 	for i := range l.keyspaces {

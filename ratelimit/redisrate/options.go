@@ -1,6 +1,7 @@
 package redisrate
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,9 +45,7 @@ func (o *Options) setDefaults() {
 	if o.Windows == nil {
 		o.Windows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	}
-	if o.Prefix == "" {
-		o.Prefix = "gatehouse"
-	}
+	o.Prefix = cmp.Or(o.Prefix, "gatehouse")
 	if o.Now == nil {
 		o.Now = time.Now
 	}

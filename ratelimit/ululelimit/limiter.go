@@ -142,14 +142,14 @@ func unavailable(doing string, err error) error {
 }
 
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
-	if engine.Of(plan).Len() > 1 {
-		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, engine.Of(plan).Len(), plan)
-	}
-	q := engine.Of(plan).Quota(0)
-	if q.Burst() > 0 {
+	p := engine.Of(plan)
+	q := p.Quota(0)
+	switch {
+	case p.Len() > 1:
+		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, p.Len(), plan)
+	case q.Burst() > 0:
 		return nil, fmt.Errorf("%w: ululelimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, q)
-	}
-	if fixedwindow.IsCalendar(q.Window) {
+	case fixedwindow.IsCalendar(q.Window):
 		return nil, fmt.Errorf("%w: ululelimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, q)
 	}
 	for i := range l.keyspaces {
