@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -30,9 +29,9 @@ func PerMonth(limit int64) Quota {
 func (q Quota) From(day int) Quota {
 	switch {
 	case q.Window != fixedwindow.Month:
-		q.calendar.wrong = fromWithoutMonth
+		q.calendar.wrong = "Quota.From is for PerMonth only"
 	case day < 1 || day > 31:
-		q.calendar.wrong, q.calendar.day = fromOutOfRange, int32(max(math.MinInt32, min(day, math.MaxInt32)))
+		q.calendar.wrong = fmt.Sprintf("Quota.From must be a day from 1 to 31, got %d", day)
 	case day == 1:
 		q.calendar.from = 0
 	default:
@@ -54,12 +53,12 @@ func (q Quota) From(day int) Quota {
 func (q Quota) In(loc *time.Location) Quota {
 	switch {
 	case loc == nil:
-		q.calendar.wrong = inNowhere
+		q.calendar.wrong = "Quota.In must be a location, got nil"
 		return q
 	case q.Window == day:
 		q.Window, q.calendar.is = fixedwindow.Day, true
 	case !fixedwindow.IsCalendar(q.Window):
-		q.calendar.wrong = inWithoutCalendar
+		q.calendar.wrong = "Quota.In is for PerDay and PerMonth only"
 		return q
 	}
 	q.calendar.in = interned(loc)
@@ -75,30 +74,13 @@ type calendar struct {
 	in    *time.Location // interned; nil: UTC, of a month
 	from  uint8          // day of the month, 2 to 31; 0: the first
 	is    bool
-	wrong wrongCalendar
-	day   int32 // that From refuses
+	wrong string // the mistake in a call of From or In, which return no error
 }
-
-// A wrongCalendar is the mistake in a call of From or In, which return no error.
-type wrongCalendar uint8
-
-const (
-	fromWithoutMonth wrongCalendar = iota + 1
-	fromOutOfRange
-	inWithoutCalendar
-	inNowhere
-)
 
 func (q Quota) validateCalendar() error {
 	switch {
-	case q.calendar.wrong == fromWithoutMonth:
-		return errors.New("Quota.From is for PerMonth only")
-	case q.calendar.wrong == fromOutOfRange:
-		return fmt.Errorf("Quota.From must be a day from 1 to 31, got %d", q.calendar.day)
-	case q.calendar.wrong == inWithoutCalendar:
-		return errors.New("Quota.In is for PerDay and PerMonth only")
-	case q.calendar.wrong == inNowhere:
-		return errors.New("Quota.In must be a location, got nil")
+	case q.calendar.wrong != "":
+		return errors.New(q.calendar.wrong)
 	case !q.calendar.is || !fixedwindow.IsCalendar(q.Window):
 		return fmt.Errorf("Quota.Window of %s is reserved: make calendar windows with PerMonth or PerDay and In, and change only their Limit", durationText(q.Window))
 	}
@@ -157,7 +139,7 @@ func parseCalendar(text string) (q Quota, err error) {
 		}
 		q = q.In(z.location)
 	}
-	if q.calendar.wrong != 0 {
+	if q.calendar.wrong != "" {
 		return q, errors.New("only a month can have a day to begin from, and only a day or a month a time zone")
 	}
 	return q, nil

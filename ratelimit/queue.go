@@ -44,17 +44,18 @@ func (w *Waiter) join(subject string, deadline time.Time, denial *Decision) *tic
 	if q == nil && denial == nil {
 		return nil
 	}
-	t := &ticket{subject: subject, deadline: deadline, called: make(chan struct{})}
-	if q == nil {
+	opens := q == nil
+	if opens {
 		q = new(queue)
 		w.queues[subject] = q
-		t.queue, t.place = q, q.tickets.PushBack(t)
+	}
+	t := &ticket{subject: subject, queue: q, deadline: deadline, called: make(chan struct{})}
+	t.place = q.tickets.PushBack(t)
+	switch {
+	case opens:
 		t.deny(denial)
 		close(t.called)
-		return t
-	}
-	t.queue, t.place = q, q.tickets.PushBack(t)
-	if t.tooLate() {
+	case t.tooLate():
 		t.fail(errTooLate)
 	}
 	return t
