@@ -94,7 +94,7 @@ type Limiter struct {
 	opts     Options
 	limit    int
 	identify func(*http.Request) (Caller, error) // nil: all requests count together
-	refusals refusals
+	refused  *apierror.Error                     // of the limit, encoded for floods of refused requests
 
 	seed   maphash.Seed
 	shards [shardCount]shard
@@ -136,7 +136,11 @@ func newLimiter(limit int, identify func(*http.Request) (Caller, error), opts Op
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	return &Limiter{opts: opts, limit: limit, identify: identify, seed: maphash.MakeSeed()}, nil
+	refused := overloaded
+	if identify != nil {
+		refused = tooManyRequests(limit).Preencoded()
+	}
+	return &Limiter{opts: opts, limit: limit, identify: identify, refused: refused, seed: maphash.MakeSeed()}, nil
 }
 
 // Stats returns the present numbers. They are not of one instant while requests begin

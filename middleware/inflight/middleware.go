@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/animalstore/gatehouse/apierror"
 )
@@ -58,7 +57,11 @@ func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, c Caller, d Dec
 		l.opts.Deny(w, r, c, d)
 		return
 	}
-	l.opts.Errors.Respond(w, r, l.refusal(d.Limit))
+	refused := l.refused
+	if d.Limit != l.limit {
+		refused = tooManyRequests(d.Limit)
+	}
+	l.opts.Errors.Respond(w, r, refused)
 }
 
 func (c *Caller) check() error {
@@ -81,24 +84,6 @@ var overloaded = (&apierror.Error{
 		Title: "Temporary Reduced Capacity",
 	},
 }).Preencoded()
-
-// refusals holds the errors for small limits, made when they are first needed and kept
-// for floods of refused requests.
-type refusals [65]atomic.Pointer[apierror.Error]
-
-func (l *Limiter) refusal(limit int) *apierror.Error {
-	if l.identify == nil {
-		return overloaded
-	}
-	if limit >= len(l.refusals) {
-		return tooManyRequests(limit)
-	}
-	kept := &l.refusals[limit]
-	if kept.Load() == nil {
-		kept.Store(tooManyRequests(limit).Preencoded())
-	}
-	return kept.Load()
-}
 
 func tooManyRequests(limit int) *apierror.Error {
 	it := "one"
