@@ -51,7 +51,7 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 		plan.undecided.observe(o, d.requests)
 		plan.strikes.observe(o, d.strikes)
 		plan.banned.observe(o, d.banned)
-		for _, c := range []*count{&plan.alone.allowed, &plan.alone.suspended} {
+		for _, c := range []*count{&plan.unlimited, &plan.suspended} {
 			if c.n.Load() > 0 {
 				c.observe(o, d.requests)
 			}
@@ -98,10 +98,10 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
 	switch {
 	case decision.Outcome == ratelimit.Suspended:
-		plan.alone.suspended.n.Add(1)
+		plan.suspended.n.Add(1)
 		return
 	case engine.Of(decision.Plan).Len() == 0:
-		plan.alone.allowed.n.Add(1)
+		plan.unlimited.n.Add(1)
 		return
 	}
 	w := d.plans.window(plan, engine.Of(decision.Plan).Kind(decision.Applicable))
@@ -134,7 +134,7 @@ func setDecision(ctx context.Context, plan, result string) {
 type planSeries struct {
 	name                       string
 	undecided, strikes, banned count
-	alone                      aloneSeries
+	unlimited, suspended       count // of a plan without quotas; observed once something has happened to it
 
 	// windows has a series for each window. It is replaced, never changed.
 	windows atomic.Pointer[map[time.Duration]*windowSeries]
@@ -145,12 +145,6 @@ type windowSeries struct {
 	allowed, limited, banned, nearLimit count
 }
 
-// An aloneSeries holds the series of a plan without quotas, which have no window. They
-// are observed once something has happened to them, since few plans are of that kind.
-type aloneSeries struct {
-	allowed, suspended count
-}
-
 // otherWindow is the key of the series of all further windows.
 const otherWindow time.Duration = 0
 
@@ -159,9 +153,8 @@ const otherWindow time.Duration = 0
 type plans struct {
 	byName atomic.Pointer[map[string]*planSeries] // replaced, never changed
 
-	mu      sync.Mutex
-	windows map[time.Duration]struct{}
-	pairs   int
+	mu    sync.Mutex
+	pairs int // of a plan and a window
 }
 
 // plan returns the series of a plan.
@@ -180,7 +173,7 @@ func (p *plans) plan(name string) *planSeries {
 	}
 	s := &planSeries{name: name}
 	s.undecided.attrs = with(planKey.String(name), windowKey.String(""), resultKey.String("undecided"))
-	for result, c := range map[string]*count{"allowed": &s.alone.allowed, "suspended": &s.alone.suspended} {
+	for result, c := range map[string]*count{"allowed": &s.unlimited, "suspended": &s.suspended} {
 		c.attrs = with(planKey.String(name), windowKey.String(""), resultKey.String(result))
 	}
 	s.strikes.attrs = with(planKey.String(name))
@@ -197,7 +190,7 @@ func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := other
-	if p.hasRoomFor(window) {
+	if p.pairs < maxPairs {
 		name = windowName(window)
 	} else {
 		window = otherWindow
@@ -206,7 +199,6 @@ func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
 		return s
 	}
 	if window != otherWindow {
-		p.windows[window] = struct{}{}
 		p.pairs++
 	}
 	s := new(windowSeries)
@@ -216,16 +208,6 @@ func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
 	s.nearLimit.attrs = with(planKey.String(plan.name), windowKey.String(name))
 	replace(&plan.windows, window, s)
 	return s
-}
-
-// hasRoomFor reports whether a plan may have a series of its own for a window. The
-// caller holds p.mu.
-func (p *plans) hasRoomFor(window time.Duration) bool {
-	if p.windows == nil {
-		p.windows = make(map[time.Duration]struct{})
-	}
-	_, known := p.windows[window]
-	return p.pairs < maxPairs && (known || len(p.windows) < maxWindows)
 }
 
 // valueOf returns the map that p points to, or nil.
@@ -252,7 +234,6 @@ func replace[K comparable, V any](p *atomic.Pointer[map[K]V], k K, v V) {
 // begins to merge them.
 const (
 	maxPlans      = 100
-	maxWindows    = 50
 	maxPairs      = maxPlans * plan.MaxQuotas // of a plan and a window
 	maxOperations = 100
 
