@@ -71,12 +71,12 @@ func allowed(r *http.Request) []string {
 	if routing == nil {
 		return nil
 	}
-	var answer probe
+	answer := probe{header: make(http.Header)}
 	before := routing.RoutePath
 	routing.RoutePath = "/"
-	empty.ServeHTTP(&answer, r)
+	empty.ServeHTTP(answer, r)
 	routing.RoutePath = before
-	if found := list(answer.Header().Values("Allow")); len(found) > 0 {
+	if found := list(answer.header["Allow"]); len(found) > 0 {
 		return found
 	}
 	return search(routing.Routes, r)
@@ -114,14 +114,9 @@ func list(names []string) []string {
 // probe is a ResponseWriter that keeps the header and drops the rest.
 type probe struct{ header http.Header }
 
-func (p *probe) Header() http.Header {
-	if p.header == nil {
-		p.header = make(http.Header)
-	}
-	return p.header
-}
-func (p *probe) WriteHeader(int)             {}
-func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+func (p probe) Header() http.Header         { return p.header }
+func (p probe) WriteHeader(int)             {}
+func (p probe) Write(b []byte) (int, error) { return len(b), nil }
 
 // Route is a middleware that gives the request the whole route of chi as its Pattern once
 // it was served, for middleware.AccessLog, middleware.Recover and others that are

@@ -2,6 +2,7 @@ package clientip
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -50,17 +51,11 @@ func isPortSuffix(s string) bool {
 	if s == "" {
 		return true
 	}
-	if s[0] != ':' || len(s) < 2 || len(s) > 6 {
+	if s[0] != ':' || len(s) > 6 {
 		return false
 	}
-	port := 0
-	for _, c := range []byte(s[1:]) {
-		if c < '0' || c > '9' {
-			return false
-		}
-		port = port*10 + int(c-'0')
-	}
-	return port <= 65535
+	_, err := strconv.ParseUint(s[1:], 10, 16)
+	return err == nil
 }
 
 // trimOWS removes optional white space (RFC 9110 section 5.6.3).

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -98,16 +98,14 @@ func unsent(method, err string) *apierror.Error {
 // requestBody is a body that knows how reading it has failed.
 type requestBody struct {
 	io.ReadCloser
-	mu  sync.Mutex
-	err error
+	failed atomic.Pointer[error]
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
-		b.mu.Lock()
-		b.err = err
-		b.mu.Unlock()
+		failed := err // on the heap only here
+		b.failed.Store(&failed)
 	}
 	return n, err
 }
@@ -116,7 +114,6 @@ func (b *requestBody) Read(p []byte) (int, error) {
 // failed. If the backend fails first, the transport closes the body, and reading it fails
 // with another error. If the client disconnects, net/http may cancel the request first.
 func (b *requestBody) brought(err error) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.err != nil && (errors.Is(err, b.err) || errors.Is(err, context.Canceled))
+	failed := b.failed.Load()
+	return failed != nil && (errors.Is(err, *failed) || errors.Is(err, context.Canceled))
 }

@@ -94,7 +94,8 @@ func scalar(t reflect.Type) (set setter, takes []string) {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == numberType:
-		return setNumber, []string{"number"}
+		keep := func(dst reflect.Value, n json.Number) { dst.SetString(n.String()) } // the token as it was sent
+		return setAs("a number", keep), []string{"number"}
 	case t == intType:
 		return setBigInt, []string{"number"}
 	case t != timeType && pointer.Implements(jsonType):
@@ -104,9 +105,9 @@ func scalar(t reflect.Type) (set setter, takes []string) {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return setBool, []string{"boolean"}
+		return setAs("a boolean", reflect.Value.SetBool), []string{"boolean"}
 	case reflect.String:
-		return setString, []string{"string"}
+		return setAs("a string", reflect.Value.SetString), []string{"string"}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return setInt, []string{"number"}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:

@@ -21,20 +21,15 @@ func as[T any](v any, phrase string) (T, *problem) {
 	return value, nil
 }
 
-func setBool(dst reflect.Value, v any) *problem {
-	b, p := as[bool](v, "a boolean")
-	if p == nil {
-		dst.SetBool(b)
+// setAs returns the setter of a type that takes values of the Go type T as they are.
+func setAs[T any](phrase string, set func(dst reflect.Value, value T)) setter {
+	return func(dst reflect.Value, v any) *problem {
+		value, p := as[T](v, phrase)
+		if p == nil {
+			set(dst, value)
+		}
+		return p
 	}
-	return p
-}
-
-func setString(dst reflect.Value, v any) *problem {
-	s, p := as[string](v, "a string")
-	if p == nil {
-		dst.SetString(s)
-	}
-	return p
 }
 
 // setBytes reads base64 as encoding/json writes it. Line breaks, which package base64
@@ -84,15 +79,6 @@ func setAny(dst reflect.Value, v any) *problem {
 		dst.Set(reflect.ValueOf(v))
 	}
 	return nil
-}
-
-// setNumber keeps the token as it was sent.
-func setNumber(dst reflect.Value, v any) *problem {
-	n, p := as[json.Number](v, "a number")
-	if p == nil {
-		dst.SetString(n.String())
-	}
-	return p
 }
 
 func setFloat(dst reflect.Value, v any) *problem {

@@ -123,9 +123,12 @@ func unitsLeftText(d *ratelimit.Decision) string {
 func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 	for _, q := range d.Plan.Quotas() {
 		if d.Cost > atOnce(q) {
+			most := strconv.FormatInt(q.Limit, 10) + " per " + perWindow(q)
+			if q.Burst() > 0 {
+				most = strconv.FormatInt(q.Burst(), 10) + " at once"
+			}
 			return apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
-				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+
-					strconv.FormatInt(atOnce(q), 10)+perWindowOrAtOnce(q)+".")
+				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+most+".")
 		}
 	}
 	// The engine has lower limits than the plan.
@@ -180,12 +183,4 @@ func atMost(q ratelimit.Quota) string {
 		return ""
 	}
 	return ", at most " + strconv.FormatInt(q.Burst(), 10) + " at once"
-}
-
-// perWindowOrAtOnce follows the largest cost.
-func perWindowOrAtOnce(q ratelimit.Quota) string {
-	if q.Burst() > 0 {
-		return " at once"
-	}
-	return " per " + perWindow(q)
 }

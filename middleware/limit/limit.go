@@ -64,7 +64,15 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 	if planOf == nil {
 		panic("limit.ByPlan: the function that returns the user and the plan must not be nil")
 	}
-	return newMiddleware(c.Identify(planOf))
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		panic(err) // no option is set
+	}
+	middleware, err := New(engine, c.Identify(planOf), Options{})
+	if err != nil {
+		panic(err) // as above
+	}
+	return middleware
 }
 
 // Identify returns the function with which ByPlan calls [New], for services that need more
@@ -94,20 +102,6 @@ func mustPlan(function string, quotas []ratelimit.Quota) *ratelimit.Plan {
 		panic(fmt.Errorf("%s: %w", function, err))
 	}
 	return plan
-}
-
-// newMiddleware returns a middleware with an engine of its own. The errors cannot happen:
-// no option is set, and identify is never nil.
-func newMiddleware(identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
-	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		panic(err)
-	}
-	middleware, err := New(engine, identify, Options{})
-	if err != nil {
-		panic(err)
-	}
-	return middleware
 }
 
 // Clients says where the address of a client comes from. The zero value takes that of the
