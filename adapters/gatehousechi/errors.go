@@ -76,10 +76,12 @@ func allowed(r *http.Request) []string {
 	routing.RoutePath = "/"
 	empty.ServeHTTP(answer, r)
 	routing.RoutePath = before
-	if found := list(answer.header["Allow"]); len(found) > 0 {
-		return found
+	found := slices.DeleteFunc(answer.header["Allow"], func(name string) bool { return name == "" })
+	if len(found) == 0 {
+		return search(routing.Routes, r)
 	}
-	return search(routing.Routes, r)
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // methods are those that chi knows, in alphabetical order.
@@ -102,13 +104,6 @@ func search(routes chi.Routes, r *http.Request) []string {
 		}
 	}
 	return found
-}
-
-// list sorts methods and removes repetitions and empty names.
-func list(names []string) []string {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // probe is a ResponseWriter that keeps the header and drops the rest.

@@ -147,10 +147,6 @@ func (p *Plan) Bucket(i int) gcra.Bucket {
 	return gcra.WithInterval(p.intervals[i], p.quotas[i].Limit, p.quotas[i].Burst)
 }
 
-// Interval returns how long a unit of the i-th quota takes to come back, in 2⁻³² seconds;
-// 0 if the quota is not smooth.
-func (p *Plan) Interval(i int) uint64 { return p.intervals[i] }
-
 // Texts is where package middleware/limit keeps header fields and errors of the plan.
 func (p *Plan) Texts() *atomic.Value { return &p.texts }
 

@@ -42,8 +42,8 @@ func (a *answer[P]) principal(now func() time.Time) (P, error) {
 	if a.unknown {
 		return none, ErrUnknown
 	}
-	if a.record.hasEnd() {
-		if err := a.record.Valid(now()); err != nil {
+	if r := &a.record; !r.Expires.IsZero() || !r.Revoked.IsZero() {
+		if err := r.Valid(now()); err != nil {
 			return none, err
 		}
 	}

@@ -115,9 +115,6 @@ func (r Record[P]) Valid(at time.Time) error {
 	}
 }
 
-// hasEnd reports whether the key expires or was revoked.
-func (r *Record[P]) hasEnd() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
-
 // ExpireAfter returns the record of a key that a new key replaces: it stays valid for
 // an overlap, in which clients change to the new key, but never longer than before.
 // A negative overlap counts as 0.

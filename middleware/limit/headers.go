@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -89,7 +88,7 @@ func setDraft(h http.Header, d *ratelimit.Decision) {
 		b = append(b, `";r=`...)
 		b = strconv.AppendInt(b, left, 10)
 		b = append(b, ";t="...)
-		b = strconv.AppendInt(b, secondsUntil(reset, d.Time), 10)
+		b = strconv.AppendInt(b, max(reset-d.Time/int64(time.Second), 0), 10) // rounded up
 	}
 	h[fieldDraft] = []string{string(b)}
 }
@@ -104,12 +103,6 @@ func policyName(q ratelimit.Quota) string {
 		return "smooth-" + fixedwindow.Name(q.Window)
 	}
 	return fixedwindow.Name(q.Window)
-}
-
-// secondsUntil returns the whole seconds, rounded up, from now in Unix
-// nanoseconds to t in Unix seconds; 0 if t is past.
-func secondsUntil(t, now int64) int64 {
-	return max(t-now/int64(time.Second), 0)
 }
 
 // A HeaderSet selects header fields that tell a client what it has left. Sets are
@@ -133,13 +126,6 @@ const (
 	// NoHeaders is none of them. It is not combined with others.
 	NoHeaders HeaderSet = 4
 )
-
-func (s HeaderSet) validate() error {
-	if s > NoHeaders {
-		return fmt.Errorf("limit: Options.Headers must be NoHeaders, or XRateLimit and DraftRateLimit combined, got %d", s)
-	}
-	return nil
-}
 
 // Set sets the fields of s in h, and Retry-After (RFC 9110 section 10.2.3) if the request
 // was denied: in seconds, rounded up, so that a client that waits that long is admitted,

@@ -106,5 +106,8 @@ func (o *Options) validate(l ratelimit.Limiter) error {
 	if _, ok := l.(engine.Adjuster); o.ChargeIf != nil && !ok {
 		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
 	}
-	return o.Headers.validate()
+	if o.Headers > NoHeaders {
+		return fmt.Errorf("limit: Options.Headers must be NoHeaders, or XRateLimit and DraftRateLimit combined, got %d", o.Headers)
+	}
+	return nil
 }

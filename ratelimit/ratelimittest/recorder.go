@@ -152,7 +152,8 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 	}
 	d.Outcome, d.BanEnds = outcome, 0
 	if outcome == ratelimit.Banned {
-		d.BanEnds = later(d.Time, cmp.Or(c.Plan.Penalty().Ban, time.Minute))
+		ends := time.Unix(0, d.Time).Add(cmp.Or(c.Plan.Penalty().Ban, time.Minute))
+		d.BanEnds = ends.Add(time.Second - 1).Unix() // rounded up
 	} else {
 		d.States[0].Remaining = 0
 		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
@@ -162,11 +163,6 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 	}
 	engine.Complete(&d)
 	return d, nil
-}
-
-// later returns the time d after now, in Unix seconds, rounded up.
-func later(now int64, d time.Duration) int64 {
-	return time.Unix(0, now).Add(d + time.Second - 1).Unix()
 }
 
 // Peek implements [engine.Peeker]. It is not recorded.

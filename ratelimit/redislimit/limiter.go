@@ -116,8 +116,11 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 		opts.Logger = slog.Default()
 	}
 	s := newSender(client, newKeys(cmp.Or(opts.Prefix, "gatehouse")), opts)
-	l := &Limiter{sender: s}
-	l.masters = newMasters(s.cluster, s.keys, opts.Logger, func() *batcher { return &batcher{maxInFlight: maxInFlight, send: s.send} })
+	newBatcher := func() *batcher { return &batcher{maxInFlight: maxInFlight, send: s.send} }
+	l := &Limiter{
+		masters: &masters{first: newBatcher(), newBatcher: newBatcher, keys: s.keys, logger: opts.Logger, cluster: s.cluster},
+		sender:  s,
+	}
 	l.calls.New = func() any { return newCall() }
 	return l, nil
 }

@@ -32,10 +32,6 @@ type masters struct {
 // mastersInterval is the time from one look for the masters to the next.
 const mastersInterval = time.Second
 
-func newMasters(cluster *redis.ClusterClient, k *keys, logger *slog.Logger, newBatcher func() *batcher) *masters {
-	return &masters{first: newBatcher(), newBatcher: newBatcher, keys: k, logger: logger, cluster: cluster}
-}
-
 // of returns the batcher for a partition.
 func (m *masters) of(partition int) *batcher {
 	if m.cluster == nil {
