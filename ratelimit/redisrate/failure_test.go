@@ -35,6 +35,7 @@ func TestCheck(t *testing.T) {
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
+		{"a calendar window", plan(ratelimit.PerMonth(10)), "cannot count in calendar windows"},
 		{"too fast", plan(ratelimit.PerSecond(100_001)), "at most 100000 units a second"},
 		{"over an int", plan(ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}), overAnInt},
 	} {

@@ -64,6 +64,7 @@ func TestCheck(t *testing.T) {
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.Quota{Limit: 1, Window: 2 * time.Second}), "one of the windows"},
+		{"a calendar window", plan(ratelimit.PerMonth(10)), "cannot count in calendar windows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, takeErr := l.Take(ctx, "a", test.plan, 1)
