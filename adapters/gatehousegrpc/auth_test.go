@@ -36,8 +36,8 @@ func authenticated(t *testing.T) []grpc.ServerOption {
 		return apikey.Principal{}, bearer.ErrInvalid
 	}
 	auth := must(bearer.New("test", verify, bearer.Options{Errors: errs, Observe: func(r *http.Request, _ bearer.Outcome, _ error) {
-		if r.RemoteAddr == "" || r.Header.Get("User-Agent") == "" {
-			t.Error("a call is observed without its metadata or the address of its client")
+		if _, ok := metadata.FromIncomingContext(r.Context()); !ok || r.RemoteAddr == "" || r.Header.Get("User-Agent") == "" {
+			t.Error("a call is observed without its context, its metadata or the address of its client")
 		}
 	}}))
 	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(1))

@@ -139,12 +139,18 @@ func TestPlansAndWindowsAreBounded(t *testing.T) {
 	if len(series) >= sdk {
 		t.Errorf("%d series, want fewer than %d", len(series), sdk)
 	}
-	sum, others := int64(0), int64(0)
+	sum, others, pairs := int64(0), int64(0), 0
 	for name, n := range series {
 		sum += n
+		if strings.Contains(name, " allowed ") && !strings.HasSuffix(name, " other") {
+			pairs++
+		}
 		if strings.HasPrefix(name, "other ") {
 			others += n
 		}
+	}
+	if pairs != 400 {
+		t.Errorf("%d pairs of a plan and a window have names of their own, want the first 400", pairs)
 	}
 	if sum != total {
 		t.Errorf("the series sum up to %d requests, want %d: none is lost", sum, total)
