@@ -74,8 +74,8 @@ func (w *writer) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack is possible until a part of the body was written, also to a middleware that
-// holds it back.
+// Hijack is refused once a part of the body was written, even if a middleware further out
+// still holds that back.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.size > 0 {
 		return nil, nil, errors.New("gatehousegin: the connection cannot be hijacked: a part of the body is written")

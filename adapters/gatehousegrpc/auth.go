@@ -20,7 +20,7 @@ import (
 func Identify[P any](a *bearer.Authenticator[P]) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	rpclimit.MustHave(a, "gatehousegrpc: Identify")
 	return intercept(func(ctx context.Context, method string) (context.Context, *rpclimit.Call) {
-		// All metadata is copied only for Options.Observe.
+		// Only Options.Observe needs all metadata, which has to be copied.
 		lines := metadata.ValueFromIncomingContext(ctx, "authorization")
 		return a.IdentifyCall(ctx, lines, func() *http.Request { return request(ctx, method) }), nil
 	})

@@ -11,8 +11,9 @@
 // The arguments are part of the program, so these functions panic if they are wrong.
 //
 // Each call makes an engine of its own (package memory: a million subjects at most, that is
-// users or networks, of about 44 bytes each). To count several routes together, use the result of one call for all of
-// them; a request that passes it twice is charged twice. Each process counts for itself.
+// users or networks, of about 44 bytes each). To count several routes together, use the
+// result of one call for all of them; a request that passes it twice is charged twice. Each
+// process counts for itself.
 //
 // # How to grow
 //

@@ -20,8 +20,8 @@
 // hash tag), and all requests of one subject, or with the same charges, are decided
 // together, in the order of their arrival. The charges of one TakeAll, a group, share a
 // call with other groups, whatever their plans, up to 64 charges a call; a group of two
-// takes less time than two calls of Take. In a cluster each master has its own batches: one that does not answer does not
-// delay the subjects of the others.
+// takes less time than two calls of Take. In a cluster each master has its own batches:
+// one that does not answer does not delay the subjects of the others.
 //
 // A denial costs the server less than twice as much as an admission, and a smooth quota
 // less than twice as much as one with windows, also in a group.

@@ -59,8 +59,8 @@ func newFile(path string, busy time.Duration) (file, error) {
 	return f, f.checkAccess()
 }
 
-// existingFile checks that there is a regular file at path. Its error
-// wraps [fs.ErrNotExist] if there is none.
+// existingFile checks that there is a regular file at path. Its error wraps
+// [fs.ErrNotExist] if there is none.
 func (o Options) existingFile(path string) (file, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
