@@ -36,7 +36,7 @@ What varies, and what to rely on:
 - **New codes and fields** can appear. Treat an unknown code as its status says, and ignore unknown fields.
 - **Further fields**, such as ` + "`X-Request-Id`" + ` and those of ` + "`middleware.SecurityHeaders`" + `, come from other middlewares, from handlers and from proxies.
 
-Services, ` + "`middleware/jsonbody` and `middleware/gateway` also send `invalid_body`, `invalid_parameter`, `precondition_failed` and `unsupported_media_type`" + `.
+Codes that are not on this page: ` + "`invalid_body`" + ` (400, also of ` + "`middleware/jsonbody`" + ` and ` + "`middleware/gateway`" + `), ` + "`unsupported_media_type`" + ` (415, also of ` + "`middleware/jsonbody`" + `), and from the service itself ` + "`invalid_parameter`" + ` (400) and ` + "`precondition_failed`" + ` (412).
 `
 
 // page returns docs/WIRE.md with the responses that were received, by the names of their

@@ -113,9 +113,10 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	})
 }
 
-// IdentifyCall is Identify for interceptors of packages such as gatehousegrpc and
-// gatehouseconnect. It returns ctx with what it found in the lines of the Authorization
-// field. Only Options.Observe needs the call as a request, with ctx as its context.
+// IdentifyCall is Identify for interceptors, such as those of gatehousegrpc and
+// gatehouseconnect. The lines are the values of the call's Authorization field. It returns
+// ctx with the principal, or why there is none. request returns the call as a request with
+// the context ctx, and is called only for Options.Observe, once, if there is no principal.
 func (a *Authenticator[P]) IdentifyCall(ctx context.Context, lines []string, request func() *http.Request) context.Context {
 	id := &identity[P]{Context: ctx, by: a}
 	var token string

@@ -46,7 +46,8 @@
 //
 // Clients cannot create series: no attribute has a subject, a host, a path, an address
 // or a key. Names that come from settings and stored keys are bounded: 100 plans, 400
-// pairs of a plan and a window, and 100 operations. Everything beyond has the value other.
+// pairs of a plan and a window, and 100 operations. Further plans and operations have the
+// value other, and so has the window of further pairs.
 //
 // Metrics of otelhttp do have the Host field of each request, which any client can set,
 // unless otelhttp.WithServerName names the server and its port.
