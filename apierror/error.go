@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Error is an error with public text. Its fields are sent to the client; its
@@ -20,6 +21,14 @@ type Error struct {
 	Details []Detail // what exactly is wrong; sent in problem details only, as "errors"
 	Problem Problem  // sent in problem details only
 
+	// Args are the values in Message, for a [Responder] that writes it in another language:
+	// see [Code]. They are not sent.
+	Args map[string]any
+
+	// RetryAfter is sent as Retry-After, in whole seconds, rounded up, unless the response
+	// has that field. 0 or less sends none.
+	RetryAfter time.Duration
+
 	cause      error
 	preencoded *[2]encoded // the bodies, if Preencoded made them: the envelope, then problem details
 }
@@ -28,6 +37,10 @@ type Error struct {
 type Detail struct {
 	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901): "/name"; "" is the whole body
 	Detail  string `json:"detail"`  // "is required"
+
+	// Rule is the keyword of JSON Schema that the place breaks, such as "required" or
+	// "maxLength", for texts in another language; "" if it breaks another rule. It is not sent.
+	Rule string `json:"-"`
 }
 
 // Problem has the members of problem details (RFC 9457) that the envelope lacks. The
@@ -147,6 +160,14 @@ func (e *Error) message() string {
 //	unavailable                   503     the service cannot answer at the moment; see Retry-After
 //	overloaded                    503     the service has as many requests in progress as it can handle; see Retry-After
 //	gateway_timeout               504     the service behind a gateway did not respond in time
+//
+// These have values in [Error.Args]:
+//
+//	rate_limit_exceeded           quota (text such as "60/minute"), limit, cost, remaining, and strikes if more may lead to a ban
+//	cost_exceeds_limit            cost, quota, limit; only cost if no quota of the plan is the reason
+//	too_many_concurrent_requests  limit
+//	body_too_large, uri_too_long  limit, in bytes, if it is known
+//	operation_removed             sunset (a time.Time), successor (text, or "")
 type Code string
 
 // The codes that services send themselves, or tell from others.

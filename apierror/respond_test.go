@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -156,6 +158,51 @@ func TestTrailersOfTheSuccess(t *testing.T) {
 		}), http2)
 		if res := do(t, srv, http.MethodGet, "/"); res.StatusCode != http.StatusNotFound || len(res.Trailer) > 0 {
 			t.Errorf("http2=%t: status %d with the trailers %v, want 404 without trailers", http2, res.StatusCode, res.Trailer)
+		}
+	}
+}
+
+// What Write writes is the response, after the fields of every error are set. What it
+// leaves is sent as always, with the text of Translate.
+func TestWriteAndTranslate(t *testing.T) {
+	busy := &apierror.Error{Status: 503, Code: "busy", Message: "Busy.", RetryAfter: 1001 * time.Millisecond, Args: map[string]any{"place": 7}}
+	rs := &apierror.Responder{
+		Logger: slog.New(slog.DiscardHandler),
+		Translate: func(r *http.Request, e *apierror.Error) string {
+			if r.URL.Path == "/english" {
+				return ""
+			}
+			return fmt.Sprint(e.Code, " auf Deutsch ", e.Args)
+		},
+		Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
+			if r.URL.Path == "/page" {
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(e.Status)
+				fmt.Fprint(w, "<p>", e.Message)
+			}
+		},
+	}
+	srv := serve(t, rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Etag", `"success"`)
+		w.Header().Set("Content-Length", "7")
+		if r.URL.RawQuery == "panic" {
+			panic("no")
+		}
+		rs.Respond(w, r, busy.Preencoded())
+	})))
+	for _, tt := range []struct{ target, status, content, retry, body string }{
+		{"/page", "503", "text/html", "2", "<p>busy auf Deutsch map[place:7]"},
+		{"/page?panic", "500", "text/html", "", "<p>internal auf Deutsch map[]"},
+		{"/", "503", "application/json", "2", `{"code":"busy","message":"busy auf Deutsch map[place:7]","status":503}` + "\n"},
+		{"/english", "503", "application/json", "2", `{"code":"busy","message":"Busy.","status":503}` + "\n"},
+	} {
+		res := do(t, srv, http.MethodGet, tt.target)
+		got := []string{fmt.Sprint(res.StatusCode), res.Header.Get("Content-Type"), res.Header.Get("Retry-After"), res.body}
+		if diff := cmp.Diff([]string{tt.status, tt.content, tt.retry, tt.body}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.target, diff)
+		}
+		if res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Etag") != "" {
+			t.Errorf("%s: the response has the fields %v", tt.target, res.Header)
 		}
 	}
 }

@@ -53,6 +53,18 @@ type Responder struct {
 	// RequestID returns the ID of the request that ctx belongs to, or "", as
 	// middleware.RequestIDFrom does. If nil, the log has no request IDs.
 	RequestID func(ctx context.Context) string
+
+	// Translate returns the message of e for the client of r, such as in the language of its
+	// Accept-Language, made of e.Code, e.Args and e.Details. If it returns "", or is nil, the
+	// client gets that of e. Adapters of RPC frameworks call it too.
+	Translate func(r *http.Request, e *Error) string
+
+	// Write writes the response to r in a form of the service's own: Content-Type, status and
+	// body. The header has the fields of every error, described above, without Content-Type,
+	// Content-Length and Vary. e has the translated message, and is shared: Write and Translate
+	// must not change it. If Write writes nothing, the client gets the envelope or problem
+	// details, and so it does if Write is nil. Both must be safe for concurrent use.
+	Write func(w http.ResponseWriter, r *http.Request, e *Error)
 }
 
 // cancelled is for logs and metrics. The status is that of nginx.
@@ -77,7 +89,7 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 		rs.logBegun(r, err)
 		panic(http.ErrAbortHandler)
 	}
-	send(w, r, rs.Public(r, err))
+	rs.send(w, r, rs.Public(r, err))
 }
 
 // Public returns what Respond sends to answer r with err, and logs what Respond logs,
@@ -100,7 +112,21 @@ func (rs *Responder) Public(r *http.Request, err error) *Error {
 			rs.logFailure(r, public, err)
 		}
 	}
-	return public
+	return rs.translated(r, public)
+}
+
+// translated returns e with the message of Translate.
+func (rs *Responder) translated(r *http.Request, e *Error) *Error {
+	if rs == nil || rs.Translate == nil {
+		return e
+	}
+	message := rs.Translate(r, e)
+	if message == "" {
+		return e
+	}
+	c := *e
+	c.Message, c.preencoded = message, nil
+	return &c
 }
 
 // Handle returns a handler that answers with the error which h returns, as
@@ -166,7 +192,7 @@ func (rs *Responder) Recover(next http.Handler) http.Handler {
 			if t.Begun() {
 				panic(http.ErrAbortHandler)
 			}
-			send(t, r, internal)
+			rs.send(t, r, rs.translated(r, internal))
 		}()
 		next.ServeHTTP(t, r)
 	})

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/response"
 )
 
 const (
@@ -52,7 +55,24 @@ var (
 )
 
 // send writes e, which is valid, as the whole response to r.
-func send(w http.ResponseWriter, r *http.Request, e *Error) {
+func (rs *Responder) send(w http.ResponseWriter, r *http.Request, e *Error) {
+	h := w.Header()
+	dropStale(h, e.Status)
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	if e.RetryAfter > 0 && h["Retry-After"] == nil {
+		seconds := (e.RetryAfter-1)/time.Second + 1 // rounded up
+		h["Retry-After"] = []string{strconv.FormatInt(int64(seconds), 10)}
+	}
+	if rs != nil && rs.Write != nil {
+		delete(h, "Content-Type")
+		delete(h, "Content-Length")
+		t := response.Track(w)
+		if rs.Write(t, r, e); t.Begun() {
+			return
+		}
+	}
+
 	problem := prefersProblem(r.Header["Accept"])
 	var out encoded
 	switch {
@@ -63,19 +83,13 @@ func send(w http.ResponseWriter, r *http.Request, e *Error) {
 	default:
 		out = e.preencoded[0]
 	}
-
-	h := w.Header()
-	dropStale(h, e.Status)
 	h["Content-Type"] = out.contentType
 	h["Content-Length"] = out.length
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
 	if h["Vary"] == nil {
 		h["Vary"] = varyAccept
 	} else {
 		addVary(h, "Accept")
 	}
-
 	w.WriteHeader(e.Status)
 	if r.Method != http.MethodHead { // RFC 9110 section 9.3.2
 		_, _ = w.Write(out.body) // fails if the client is gone

@@ -146,10 +146,12 @@ func refusals(sunset time.Time, successor string) (removed, brownout *apierror.E
 	if successor != "" {
 		instead = " Use " + successor + " instead."
 	}
-	return apierror.New(http.StatusGone, "operation_removed",
-			"This operation was removed on "+day+"."+instead),
-		apierror.New(http.StatusGone, "operation_removed",
-			"This operation is deprecated and temporarily switched off. It will be removed on "+day+"."+instead)
+	removed = apierror.New(http.StatusGone, "operation_removed", "This operation was removed on "+day+"."+instead)
+	brownout = apierror.New(http.StatusGone, "operation_removed",
+		"This operation is deprecated and temporarily switched off. It will be removed on "+day+"."+instead)
+	removed.Args = map[string]any{"sunset": sunset, "successor": successor}
+	brownout.Args = removed.Args
+	return removed, brownout
 }
 
 // brownoutLeft returns how long the brownout in force at now still lasts, or 0. Those that

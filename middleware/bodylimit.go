@@ -30,6 +30,7 @@ func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
 	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
 		fmt.Sprintf("The request body is larger than %d bytes.", limit))
+	declared.Args = map[string]any{"limit": limit}
 	exceeded := declared.Wrap(&http.MaxBytesError{Limit: limit})
 
 	return func(next http.Handler) http.Handler {
@@ -109,6 +110,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 func TargetLimit(limit int, rs *apierror.Responder) Middleware {
 	tooLong := apierror.New(http.StatusRequestURITooLong, "uri_too_long",
 		fmt.Sprintf("The request target is longer than %d bytes.", limit))
+	tooLong.Args = map[string]any{"limit": limit}
 
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,8 @@
 //	too_many_concurrent_requests  429     New
 //	overloaded                    503     NewProcess
 //
-// and Retry-After, or as [Options.Deny] writes it. With [Options.Queue] it first waits
-// for a short time. If its client disconnects meanwhile, logs and metrics see a 499.
+// and Retry-After. With [Options.Queue] it first waits for a short time. If its client
+// disconnects meanwhile, logs and metrics see a 499.
 //
 // A request counts from the call of the middleware until the handler inside it returns,
 // panics or ends its goroutine:

@@ -45,15 +45,7 @@ type Options struct {
 	// request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c Caller, d Decision)
 
-	// Deny writes the response to a refused request: the service's own body, status and
-	// language. Retry-After is already set, to 1 second: when another request will finish is not
-	// known. c and d are those that Observe gets. Nil
-	// means the default: 429 too_many_concurrent_requests, and with [NewProcess] 503
-	// overloaded. An error of identify is still answered by Errors.
-	Deny func(w http.ResponseWriter, r *http.Request, c Caller, d Decision)
-
-	// Errors writes all responses to refused requests that Deny does not write. Nil
-	// works.
+	// Errors writes all responses to refused requests. Nil works.
 	Errors *apierror.Responder
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -211,15 +212,16 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// Options.Deny gets each request that the limit refuses, after Retry-After is set, and
-// writes all of the response. Everything else is answered as without it.
-func TestDeny(t *testing.T) {
-	opts := inflight.Options{
-		Deny: func(w http.ResponseWriter, r *http.Request, c inflight.Caller, d inflight.Decision) {
+// Errors writes the answer to each request that the limit refuses, and to one that identify
+// returns an error for.
+func TestErrors(t *testing.T) {
+	opts := inflight.Options{Errors: &apierror.Responder{
+		Logger: slog.New(slog.DiscardHandler),
+		Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
 			w.WriteHeader(http.StatusTeapot)
-			fmt.Fprintf(w, "%s %s %+v", r.Header.Get("Subject"), c.Subject, d)
+			fmt.Fprint(w, r.Header.Get("Subject"), " ", e.Code, " ", e.Args)
 		},
-	}
+	}}
 	perSubject := newLimiter(1, opts)
 	process := must(inflight.NewProcess(1, opts))
 	failing := must(inflight.New(1, func(*http.Request) (inflight.Caller, error) {
@@ -230,8 +232,8 @@ func TestDeny(t *testing.T) {
 		limiter *inflight.Limiter
 		want    string // of a second request while one runs
 	}{
-		{"a subject", perSubject, "418 ann ann {Admitted:false Limit:1 Running:1 Waited:0s}"},
-		{"the process", process, "418 ann  {Admitted:false Limit:1 Running:1 Waited:0s}"},
+		{"a subject", perSubject, "418 ann too_many_concurrent_requests map[limit:1]"},
+		{"the process", process, "418 ann overloaded map[]"},
 	} {
 		inside := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }
 		first := serve(tt.limiter.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,8 +250,8 @@ func TestDeny(t *testing.T) {
 			t.Errorf("%s, the first request: %s, want 200 served", tt.name, got)
 		}
 	}
-	if w := serve(failing.Middleware(http.NotFoundHandler()), request("ann")); w.Code != 500 || code(t, w.Body.Bytes()) != "internal" {
-		t.Errorf("identify fails: %d %s, want 500 internal of Options.Errors", w.Code, w.Body)
+	if w := serve(failing.Middleware(http.NotFoundHandler()), request("ann")); fmt.Sprint(w.Code, " ", w.Body) != "418 ann internal map[]" {
+		t.Errorf("identify fails: %d %s, want 418 and the code internal", w.Code, w.Body)
 	}
 }
 

@@ -38,7 +38,7 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		l.opts.Observe(r, c, d)
 	}
 	if !d.Admitted {
-		l.refuse(w, r, c, d)
+		l.refuse(w, r, d)
 		return
 	}
 	next.ServeHTTP(w, r)
@@ -47,16 +47,12 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 // retryAfter is shared by all responses. Its capacity is 1, so that appending makes a copy.
 var retryAfter = []string{"1"}
 
-func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, c Caller, d Decision) {
+func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, d Decision) {
 	if err := r.Context().Err(); 0 < d.Waited && d.Waited < l.opts.Wait && errors.Is(err, context.Canceled) {
 		l.opts.Errors.Respond(w, r, err) // the client gave up first
 		return
 	}
 	w.Header()["Retry-After"] = retryAfter
-	if l.opts.Deny != nil {
-		l.opts.Deny(w, r, c, d)
-		return
-	}
 	refused := l.refused
 	if d.Limit != l.limit {
 		refused = tooManyRequests(d.Limit)
@@ -90,6 +86,8 @@ func tooManyRequests(limit int) *apierror.Error {
 	if limit == 1 {
 		it = "it"
 	}
-	return apierror.New(http.StatusTooManyRequests, "too_many_concurrent_requests",
+	e := apierror.New(http.StatusTooManyRequests, "too_many_concurrent_requests",
 		"Only "+strconv.Itoa(limit)+" of your requests may be in progress at a time. Wait for "+it+" to finish before you send the next.")
+	e.Args = map[string]any{"limit": limit}
+	return e
 }

@@ -230,7 +230,7 @@ func invalid(problems ...problem) *apierror.Error {
 		if p.whole {
 			continue
 		}
-		details = append(details, apierror.Detail{Pointer: p.pointer, Detail: p.detail})
+		details = append(details, apierror.Detail{Pointer: p.pointer, Detail: p.detail, Rule: p.rule})
 	}
 	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, message).WithDetails(details...)
 }

@@ -76,8 +76,10 @@ func (o Options) accepts(contentType []string) bool {
 }
 
 func tooLarge(limit int64) *apierror.Error {
-	return apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
+	e := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
 		fmt.Sprintf("The request body is larger than %d bytes.", limit))
+	e.Args = map[string]any{"limit": limit}
+	return e
 }
 
 // closeConnection makes net/http close the connection after err, since the rest of the

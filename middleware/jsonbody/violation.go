@@ -52,7 +52,7 @@ func (c *collector) collect(v *jsonschema.ValidationError, aboutName bool) {
 	pointer := unescapePath(v.InstanceLocation)
 	switch name, rest, _ := strings.Cut(keyword, "/"); {
 	case aboutName:
-		c.add(pointer, "has a name that is not allowed")
+		c.add(pointer, "propertyNames", "has a name that is not allowed")
 	case name == "required":
 		c.addMissing(pointer, js.Required)
 	case name == "additionalProperties":
@@ -61,19 +61,19 @@ func (c *collector) collect(v *jsonschema.ValidationError, aboutName bool) {
 		member, _, _ := strings.Cut(rest, "/")
 		c.addMissing(pointer, js.DependentRequired[unescapePointer(unescapePath(member))])
 	default:
-		c.add(pointer, requirement(js, keyword))
+		c.add(pointer, name, requirement(js, keyword))
 	}
 }
 
-func (c *collector) add(pointer, detail string) {
-	c.found = append(c.found, problem{pointer: pointer, detail: detail})
+func (c *collector) add(pointer, rule, detail string) {
+	c.found = append(c.found, problem{pointer: pointer, rule: rule, detail: detail})
 }
 
 func (c *collector) addMissing(pointer string, names []string) {
 	object, _ := lookup(c.tree, pointer).(map[string]any)
 	for _, name := range names {
 		if _, ok := object[name]; !ok {
-			c.add(pointer+"/"+escapePointer(name), "is required")
+			c.add(pointer+"/"+escapePointer(name), "required", "is required")
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (c *collector) addUnknown(pointer string, js *jsonschema.Schema) {
 	object, _ := lookup(c.tree, pointer).(map[string]any)
 	for name := range object {
 		if len(memberSchemas(js, name)) == 0 {
-			c.add(pointer+"/"+escapePointer(name), "is not allowed")
+			c.add(pointer+"/"+escapePointer(name), "additionalProperties", "is not allowed")
 		}
 	}
 }
@@ -149,6 +149,7 @@ func lookup(v any, pointer string) any {
 type problem struct {
 	pointer string // where: a JSON Pointer (RFC 6901); "" is the whole body
 	detail  string // what: the rest of a sentence about that place
+	rule    string // the keyword of the schema that it breaks; "" for a fault of the text or of a Go type
 	whole   bool   // the fault is of the text, not of a value in it
 }
 
