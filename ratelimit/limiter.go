@@ -65,7 +65,7 @@ type Banner interface {
 	// second, and replaces any ban in force. It does not raise the level of later
 	// bans. The time without a ban that lowers the level counts anew from the end of each
 	// ban, which may be one made by hand. The answer to banned requests gives the
-	// usual reason for a ban, requests after a limit; limit.Options.Deny can give another.
+	// usual reason for a ban, requests after a limit.
 	Ban(ctx context.Context, subject string, length time.Duration) error
 	// Unban ends the ban of subject, and forgets its strikes and its level. It reports
 	// whether a ban was in force.

@@ -18,8 +18,8 @@
 // and -Reset in the header of the response, and those with RetryInfo also Retry-After. A
 // client finds those of a refused call in the Meta of its error.
 //
-// Options.Deny replaces the first two errors. With Options.ChargeIf only some calls are
-// charged, by their code: failed sign-ins alone, for instance.
+// Options.Errors translates the messages. With Options.ChargeIf only some calls are charged,
+// by their code: failed sign-ins alone, for instance.
 //
 // The middleware of package limit around a Connect handler is not the same: clients see its
 // 429 as unavailable, without RetryInfo, and with limit.NotServerError it also gives back
@@ -218,15 +218,6 @@ type Options struct {
 	// of that. The same holds for deadline_exceeded if the call has a deadline. A deadline
 	// that the server sets itself belongs further in.
 	ChargeIf func(r *http.Request, err error) bool
-
-	// Deny returns the error that answers a limited, banned or suspended call. If it returns
-	// nil, the call gets the default error; no result admits the call. A [connect.Error] is
-	// sent as it is. An [apierror.Error] replaces the code, the reason and the text of the
-	// default error, and keeps RetryInfo and QuotaFailure. Any other error is logged, and the
-	// call ends with internal. The fields in the header are the same as without Deny; those
-	// in the Meta of a connect.Error are added to them. c is the one that Observe gets. Calls
-	// that could not be decided still get the default error.
-	Deny func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
 }
 
 // isConnectError reports whether err has a code. Code 0 does not count: clients of gRPC

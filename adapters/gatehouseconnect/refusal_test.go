@@ -3,8 +3,8 @@ package gatehouseconnect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,76 +21,27 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Deny replaces the answer to a limited call. No error of it admits the call, and the
-// fields are always those of the default.
-func TestDeny(t *testing.T) {
-	const (
-		defaultText = "You have reached the limit of 2 requests per minute. Wait as long as Retry-After says."
-		internal    = "The service failed to answer this request."
-	)
-	own := connect.NewError(connect.CodeUnavailable, errors.New("slow down"))
-	own.Meta().Set("X-Support", "call us")
-	zero := connect.NewError(0, errors.New("secret-reason"))
-	for name, c := range map[string]struct {
-		err     error
-		code    connect.Code
-		message string
-		reason  string
-		details bool // RetryInfo and QuotaFailure
-		logged  string
-	}{
-		"nil":             {nil, connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
-		"of Connect":      {own, connect.CodeUnavailable, "slow down", "", false, ""},
-		"a nil Error":     {(*connect.Error)(nil), connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
-		"without a code":  {zero, connect.CodeInternal, internal, "INTERNAL", true, "secret-reason"},
-		"a public error":  {apierror.New(http.StatusTooManyRequests, "slow_down", "Bitte langsamer."), connect.CodeResourceExhausted, "Bitte langsamer.", "SLOW_DOWN", true, ""},
-		"not UTF-8":       {apierror.New(http.StatusTooManyRequests, "slow_down\xff", "Bitte \xfflangsamer."), connect.CodeResourceExhausted, "Bitte \uFFFDlangsamer.", "SLOW_DOWN\uFFFD", true, ""},
-		"a private error": {errors.New("secret-reason"), connect.CodeInternal, internal, "INTERNAL", true, "gatehouseconnect: Options.Deny: secret-reason"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			everyClient(t, func(t *testing.T, cl client) {
-				errs, logs := contract.Logged()
-				served, denied := 0, 0
-				handler := func(context.Context, string) error { served++; return nil }
-				opts := gatehouseconnect.Options{
-					Errors: errs, Headers: limit.XRateLimit | limit.DraftRateLimit,
-					Deny: func(r *http.Request, caller ratelimit.Caller, d ratelimit.Decision) error {
-						denied++
-						if r.URL.Path != cl.method || r.Header.Get("Accept-Language") != "de" {
-							t.Errorf("Deny gets the call %+v", r)
-						}
-						if caller.Subject != "ann" || d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second {
-							t.Errorf("Deny gets %+v, %+v", caller, d)
-						}
-						return c.err
-					},
-				}
-				cl.header = http.Header{"Accept-Language": {"de"}}
-				url := start(t, handler, limited(contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), opts))
-				for range 2 {
-					expect(t, cl.call(t.Context(), url), 0, "")
-				}
-				a := cl.call(t.Context(), url)
-				expect(t, a, c.code, c.message)
-				if served != 2 || denied != 1 {
-					t.Errorf("served %d calls, want 2; Deny called %d times, want once", served, denied)
-				}
-				if a.field("X-RateLimit-Remaining") != "0" || a.field("RateLimit") == "" || a.field("Retry-After") != "17" {
-					t.Errorf("fields %v, want those of the default", a.fields)
-				}
-				if (a.field("X-Support") == "call us") != (name == "of Connect") {
-					t.Errorf("fields %v, want those of the error too", a.fields)
-				}
-				quota := detail[*errdetails.QuotaFailure](a.err)
-				if a.reason() != c.reason || (a.retryDelay() == 17*time.Second) != c.details || (len(quota.GetViolations()) == 1) != c.details {
-					t.Errorf("error %v, reason %q, want the reason %q, and the other details: %t", a.err, a.reason(), c.reason, c.details)
-				}
-				if c.logged == "" && logs.Text() != "" || !strings.Contains(logs.Text(), c.logged) {
-					t.Errorf("the log has %q, want %q", logs.Text(), c.logged)
-				}
-			})
-		})
-	}
+// Errors translates the message of a limited call, and nothing else of the answer.
+func TestTranslate(t *testing.T) {
+	everyClient(t, func(t *testing.T, cl client) {
+		errs, _ := contract.Logged()
+		errs.Translate = func(r *http.Request, e *apierror.Error) string {
+			return fmt.Sprintf("%s \xff%s %v", r.Header.Get("Accept-Language"), e.Code, e.Args["limit"])
+		}
+		opts := gatehouseconnect.Options{Errors: errs, Headers: limit.XRateLimit | limit.DraftRateLimit}
+		cl.header = http.Header{"Accept-Language": {"de"}}
+		handler := func(context.Context, string) error { return nil }
+		url := start(t, handler, limited(contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), opts))
+		for range 2 {
+			expect(t, cl.call(t.Context(), url), 0, "")
+		}
+		a := cl.call(t.Context(), url)
+		expect(t, a, connect.CodeResourceExhausted, "de \uFFFDrate_limit_exceeded 2")
+		quota := detail[*errdetails.QuotaFailure](a.err)
+		if a.field("RateLimit") == "" || a.field("Retry-After") != "17" || a.reason() != "RATE_LIMIT_EXCEEDED" || a.retryDelay() != 17*time.Second || len(quota.GetViolations()) != 1 {
+			t.Errorf("fields %v and error %v, want those of the default", a.fields, a.err)
+		}
+	})
 }
 
 func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {

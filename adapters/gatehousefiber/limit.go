@@ -55,12 +55,6 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
 	}
-	if deny := opts.Deny; deny != nil {
-		opts.Deny = func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
-			setHeader(callOf(r).c, w.Header()) // it may answer by Ctx
-			deny(w, r, c, d)
-		}
-	}
 	limited, err := limit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
 		call := callOf(r)
 		return call.caller, call.err

@@ -186,38 +186,33 @@ func TestAdaptorSeesNothing(t *testing.T) {
 	}
 }
 
-// Options.Deny may answer by Fiber's context, or without a status, and keeps the fields of
-// the limit.
-func TestDenyKeepsTheFields(t *testing.T) {
-	for name, deny := range map[string]func(http.ResponseWriter, *http.Request, ratelimit.Caller, ratelimit.Decision){
-		"by Ctx": func(_ http.ResponseWriter, r *http.Request, _ ratelimit.Caller, _ ratelimit.Decision) {
-			_ = gatehousefiber.Ctx(r).Status(429).JSON(map[string]string{"error": "slow"})
-		},
-		"by Write": func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision) {
+// Errors.Write may answer without a status, and keeps the fields of the limit.
+func TestWriteKeepsTheFields(t *testing.T) {
+	for want, write := range map[string]func(http.ResponseWriter, *http.Request, *apierror.Error){
+		"200 {}": func(w http.ResponseWriter, _ *http.Request, _ *apierror.Error) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, "{}")
 		},
-		"by WriteHeader": func(w http.ResponseWriter, _ *http.Request, c ratelimit.Caller, _ ratelimit.Decision) {
+		`429 "rate_limit_exceeded"`: func(w http.ResponseWriter, _ *http.Request, e *apierror.Error) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusTooManyRequests)
-			_, _ = io.WriteString(w, `"`+c.Subject+`"`)
+			_, _ = io.WriteString(w, `"`+string(e.Code)+`"`)
 		},
 	} {
 		day := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 24 * time.Hour})
 		limited := must(gatehousefiber.New(engine(), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: day}, nil
-		}, limit.Options{Deny: deny}))
+		}, limit.Options{Errors: &apierror.Responder{Write: write}}))
 		app := fiber.New()
 		app.Use(limited)
 		app.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
 		send(app, "GET", "/")
 		resp, body := send(app, "GET", "/")
-		want := map[string]string{"by Ctx": `429 {"error":"slow"}`, "by Write": "200 {}", "by WriteHeader": `429 "ann"`}[name]
 		if got := fmt.Sprint(resp.StatusCode, " ", body); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("%s, want %s", got, want)
 		}
 		if resp.Header.Get("X-RateLimit-Limit") != "1" || resp.Header.Get("Retry-After") == "" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-			t.Errorf("%s: the response has the fields %v, want those of the limit", name, resp.Header)
+			t.Errorf("%s: the response has the fields %v, want those of the limit", want, resp.Header)
 		}
 	}
 }

@@ -17,7 +17,7 @@
 //	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
 //	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
 //
-// Options.Deny replaces the first two. With Options.ChargeIf only some calls are charged,
+// Options.Errors translates the messages. With Options.ChargeIf only some calls are charged,
 // by their status: failed sign-ins alone, for instance.
 //
 // Metadata has the fields that HTTP has, x-ratelimit-limit, -remaining and -reset, and
@@ -65,8 +65,9 @@ import (
 // its RemoteAddr is the address of the peer, so that functions written for package limit
 // and the sources of package clientip work as they are. If the error of identify has a gRPC
 // status, this is the answer to the call; an [apierror.Error] is answered with the status
-// that corresponds to its HTTP status, and its text; any other error is logged and answered
-// with INTERNAL. identify must be safe for concurrent use.
+// that corresponds to its HTTP status, and its text; one that wraps
+// [ratelimit.ErrUnavailable] is one of an engine that cannot decide; any other error is logged
+// and answered with INTERNAL. identify must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor, error) {
 	g, err := rpclimit.New("gatehousegrpc", l, identify, rpclimit.Options(opts), hasStatus)
 	if err != nil {
@@ -217,12 +218,4 @@ type Options struct {
 	// of that. The same holds for DEADLINE_EXCEEDED if the call has a deadline. A deadline
 	// that the server sets itself belongs further in.
 	ChargeIf func(r *http.Request, err error) bool
-
-	// Deny returns the error that answers a limited, banned or suspended call. If it returns
-	// nil, the call gets the default error; no result admits the call. An error with a gRPC
-	// status is sent as it is. An [apierror.Error] replaces the code, the reason and the text
-	// of the default error, and keeps RetryInfo and QuotaFailure. Any other error is logged,
-	// and the call ends with INTERNAL. The metadata is the same as without Deny. c is the one
-	// that Observe gets. Calls that could not be decided still get the default error.
-	Deny func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
 }

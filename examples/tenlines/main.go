@@ -32,9 +32,9 @@ func newRouter() http.Handler {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1_000))
 	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(600), ratelimit.PerDay(50_000))
 	plans := map[string]*ratelimit.Plan{"": guests, "free": free, "pro": pro}
-	r.Use(limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) {
+	r.Use(limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan, error) {
 		user := userOf(r)
-		return user.ID, plans[user.Plan]
+		return user.ID, plans[user.Plan], nil
 	}))
 
 	r.Get("/pets", func(w http.ResponseWriter, r *http.Request) {

@@ -97,7 +97,7 @@ var middlewares = []wrapped{
 	{"bearer.Authenticator.Protect", nil, authenticator.Protect},
 	{"limit.ByPlan", limited, func(next http.Handler) http.Handler {
 		plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
-		return limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "ann", plan })(next)
+		return limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "ann", plan, nil })(next)
 	}},
 	{"limit.New", limited, newLimit(limit.Options{})},
 	{"limit.New with Context", limited, newLimit(limit.Options{Context: true})},

@@ -137,7 +137,7 @@ var quotas = part{
 
 var forms = part{
 	title: "Other fields and bodies",
-	text:  "A service selects the fields with `Options.Headers`. A client selects the form of errors with Accept. With `Options.Deny` a service writes a body of its own.",
+	text:  "A service selects the fields with `Options.Headers`. A client selects the form of errors with Accept. With `Write` and `Translate` of `apierror.Responder` a service writes all errors in a form and language of its own.",
 	answers: []answer{
 		{
 			name: "draft_allowed", title: "Fields of the draft",

@@ -2,15 +2,19 @@ package wire
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.http and docs/WIRE.md instead of comparing with them")
@@ -67,6 +71,45 @@ func TestAnswers(t *testing.T) {
 	}
 	checkCodes(t, files)
 	compare(t, filepath.Join("..", "..", "docs", "WIRE.md"), page(files))
+}
+
+// A service writes each error in its own form and language: the header section stays, but
+// for what describes the body. A translation finds each number of the message in Args.
+func TestOwnForm(t *testing.T) {
+	quiet.Translate = func(_ *http.Request, e *apierror.Error) string {
+		for _, number := range regexp.MustCompile(`\d+`).FindAllString(e.Message, -1) {
+			if !strings.Contains(fmt.Sprint(e.Args), number) {
+				t.Errorf("%s: %q has the number %s, and Args are %v", e.Code, e.Message, number, e.Args)
+			}
+		}
+		return "eigener Text"
+	}
+	quiet.Write = func(w http.ResponseWriter, _ *http.Request, e *apierror.Error) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(e.Status)
+		fmt.Fprintf(w, "%s: %s", e.Code, e.Message)
+	}
+	defer func() { quiet.Translate, quiet.Write = nil, nil }()
+	described := regexp.MustCompile(`(Content-Type|Content-Length|Vary|Date): .*\r\n`)
+	code := regexp.MustCompile(`"code":"(\w+)"`)
+	for _, part := range parts {
+		for _, a := range part.answers {
+			header, body, _ := strings.Cut(string(must(os.ReadFile(a.file()))), "\r\n\r\n")
+			if header[len("HTTP/1.1 ")] < '4' {
+				continue
+			}
+			t.Run(a.name, func(t *testing.T) {
+				gotHeader, gotBody, _ := strings.Cut(string(exchange(t, a)), "\r\n\r\n")
+				if want := code.FindStringSubmatch(body); want != nil && gotBody != want[1]+": eigener Text" {
+					t.Errorf("the body is %q, want the code %s and the translation", gotBody, want[1])
+				}
+				want, got := described.ReplaceAllString(header+"\r\n", ""), described.ReplaceAllString(gotHeader+"\r\n", "")
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("header (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
 }
 
 // checkForm checks what the head of the page says about every response.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -19,11 +20,10 @@ const (
 )
 
 // Denial returns the error that the middleware answers a request of c with if d says that
-// it is limited, banned or suspended, for services that write the answer themselves
-// (Options.Deny) or have no middleware: its Code, Status and Message are those of the
-// response. It returns nil for any other decision, and for a limited one without a Plan.
-// If requests differ in cost, the text of a limited request counts units, otherwise
-// requests.
+// it is limited, banned or suspended, for services that have no middleware: its Code,
+// Status and Message are those of the response. It returns nil for any other decision, and
+// for a limited one without a Plan. If requests differ in cost, the text of a limited
+// request counts units, otherwise requests.
 func Denial(c ratelimit.Caller, d *ratelimit.Decision) *apierror.Error {
 	weighted := d.Weighted || d.Cost != 1
 	switch {
@@ -86,9 +86,19 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 		}
 	}
 	return &apierror.Error{
-		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: text,
+		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: text, Args: limitArgs(d),
 		Problem: apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated},
 	}
+}
+
+// limitArgs are the values in the text of a limited request.
+func limitArgs(d *ratelimit.Decision) map[string]any {
+	q := engine.Of(d.Plan).Quota(d.Applicable)
+	args := map[string]any{"quota": q.String(), "limit": atOnce(q), "cost": d.Cost, "remaining": d.States[d.Applicable].Remaining}
+	if d.StrikesLeft >= 0 {
+		args["strikes"] = d.StrikesLeft
+	}
+	return args
 }
 
 // limitReachedText is for requests that cost one unit each.
@@ -121,19 +131,21 @@ func unitsLeftText(d *ratelimit.Decision) string {
 // costExceedsLimit is the error for a request that costs more than a whole quota of
 // the plan.
 func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
+	e := apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
+		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
+	e.Args = map[string]any{"cost": d.Cost} // the engine has lower limits than the plan
 	for _, q := range d.Plan.Quotas() {
 		if d.Cost > atOnce(q) {
 			most := strconv.FormatInt(q.Limit, 10) + " per " + perWindow(q)
 			if q.Burst() > 0 {
 				most = strconv.FormatInt(q.Burst(), 10) + " at once"
 			}
-			return apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
-				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+most+".")
+			e.Message = "This request costs " + counted(d.Cost, "unit") + ", but your plan allows at most " + most + "."
+			e.Args["quota"], e.Args["limit"] = q.String(), atOnce(q)
+			break
 		}
 	}
-	// The engine has lower limits than the plan.
-	return apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
-		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
+	return e
 }
 
 var (
@@ -146,8 +158,10 @@ var (
 			"because it kept sending them after reaching its limit.")
 	planSuspended = apierror.New(http.StatusForbidden, "plan_suspended",
 		"Your plan is suspended and allows no requests. Contact the operator of this service.").Preencoded()
-	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
+	unavailable = &apierror.Error{
+		Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: time.Second,
+		Message: "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.",
+	}
 )
 
 func banned(code apierror.Code, text string) *apierror.Error {

@@ -2,7 +2,9 @@ package limit_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -119,49 +122,64 @@ func TestDenialNamesTheQuotasThatRefuse(t *testing.T) {
 	}
 }
 
-// Options.Deny gets each denial, after the header fields are set, and writes all of
-// the response. Everything else is answered as without it.
-func TestDeny(t *testing.T) {
+// Errors writes what the middleware refuses, and what identify returns: its Retry-After too.
+// An identify function that could not ask its store is an engine that could not decide.
+func TestErrors(t *testing.T) {
 	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	limited := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1)), Kind: ratelimit.KindAPIKey}
 	suspended := ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}
-	var cost int64
+	cost, observed := int64(1), 0
 	opts := limit.Options{
-		Cost: func(*http.Request) int64 { return cost },
-		Deny: func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
-			w.WriteHeader(http.StatusTeapot)
-			fmt.Fprintf(w, "%s %s %s %v %s", r.URL.Path, c.Subject, d.Outcome, d.RetryAfter, limit.Denial(c, &d).Code)
+		Cost:    func(*http.Request) int64 { return cost },
+		Observe: func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ },
+		Errors: &apierror.Responder{
+			Logger: slog.New(slog.DiscardHandler),
+			Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
+				w.WriteHeader(http.StatusTeapot)
+				fmt.Fprint(w, r.URL.Path, " ", e.Code, " ", e.Args)
+			},
 		},
 	}
-	shadow := opts
-	shadow.Shadow = true
+	shadow, open := opts, opts
+	shadow.Shadow, open.FailOpen = true, true
 	l := newEngine(&at)
 	down := broken{ratelimit.ErrUnavailable}
+	away := fmt.Errorf("%w: the database does not answer", ratelimit.ErrUnavailable)
+	busy := &apierror.Error{Status: 503, Code: "busy", RetryAfter: 1500 * time.Millisecond}
 	for _, step := range []struct {
 		name       string
 		limiter    ratelimit.Limiter
 		caller     ratelimit.Caller
+		err        error // of identify
 		opts       limit.Options
 		cost       int64
 		want       string
 		retryAfter string
+		observed   int
 	}{
-		{"admitted", l, limited, opts, 1, "200 ok", ""},
-		{"limited", l, limited, opts, 1, "418 / a limited 30s rate_limit_exceeded", "30"},
-		{"limited in shadow mode", l, limited, shadow, 1, "200 ok", ""},
-		{"banned", l, limited, opts, 1, "418 / a banned 1h0m0s api_key_banned", "3600"},
-		{"suspended", l, suspended, opts, 1, "418 / a suspended 0s plan_suspended", ""},
-		{"over the limit", l, limited, opts, 2, `400 {"code":"cost_exceeds_limit","message":"This request costs 2 units, but your plan allows at most 1 per minute.","status":400}` + "\n", ""},
-		{"undecided", down, limited, opts, 1, `503 {"code":"unavailable","message":"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.","status":503}` + "\n", "1"},
+		{"admitted", l, limited, nil, opts, 1, "200 ok", "", 1},
+		{"limited", l, limited, nil, opts, 1, "418 / rate_limit_exceeded map[cost:1 limit:1 quota:1/minute remaining:0 strikes:0]", "30", 1},
+		{"limited in shadow mode", l, limited, nil, shadow, 1, "200 ok", "", 1},
+		{"banned", l, limited, nil, opts, 1, "418 / api_key_banned map[]", "3600", 1},
+		{"suspended", l, suspended, nil, opts, 1, "418 / plan_suspended map[]", "", 1},
+		{"over the limit", l, limited, nil, opts, 2, "418 / cost_exceeds_limit map[cost:2 limit:1 quota:1/minute]", "", 1},
+		{"undecided", down, limited, nil, opts, 1, "418 / unavailable map[]", "1", 1},
+		{"identify fails", l, limited, errors.New("secret"), opts, 1, "418 / internal map[]", "", 0},
+		{"identify fails, open", l, limited, errors.New("secret"), open, 1, "418 / internal map[]", "", 0},
+		{"identify fails, shadow", l, limited, errors.New("secret"), shadow, 1, "200 ok", "", 0},
+		{"no answer for identify", l, limited, away, opts, 1, "418 / unavailable map[]", "1", 1},
+		{"no answer for identify, open", l, limited, away, open, 1, "200 ok", "", 1},
+		{"an answer of identify", l, limited, fmt.Errorf("%w: %w", away, busy), opts, 1, "418 / busy map[]", "2", 1},
 	} {
-		cost = step.cost
-		w := get(handler(step.limiter, step.caller, step.opts, ok))
+		cost, observed = step.cost, 0
+		identify := func(*http.Request) (ratelimit.Caller, error) { return step.caller, step.err }
+		w := get(must(limit.New(step.limiter, identify, step.opts))(http.HandlerFunc(ok)))
 		if diff := cmp.Diff(step.want, fmt.Sprint(w.Code, " ", w.Body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
-		if got := w.Header().Get("Retry-After"); got != step.retryAfter {
-			t.Errorf("%s: Retry-After is %q, want %q", step.name, got, step.retryAfter)
+		if got := w.Header().Get("Retry-After"); got != step.retryAfter || observed != step.observed {
+			t.Errorf("%s: Retry-After is %q, want %q; observed %d times, want %d", step.name, got, step.retryAfter, observed, step.observed)
 		}
 	}
 }

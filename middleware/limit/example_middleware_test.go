@@ -247,7 +247,7 @@ func Example_grow() {
 	if err != nil {
 		panic(err)
 	}
-	identify := limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
+	identify := limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan, error) { return userOf(r), free, nil })
 	byPlan := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -80,25 +79,26 @@ func ExampleOptions_chargeIf() {
 	// /?user=ann&password=mellon: 429, remaining "0"
 }
 
-// A service answers denied requests in its own form, and in the client's language.
-func ExampleOptions_deny() {
+// A service answers in its own form and in the client's language, here all errors alike.
+func ExampleOptions_errors() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
-	}, limit.Options{
-		Headers: limit.NoHeaders, // Retry-After is set nevertheless
-		Deny: func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
-			e := limit.Denial(c, &d)
-			text := e.Message
-			if d.Outcome == ratelimit.Limited && strings.HasPrefix(r.Header.Get("Accept-Language"), "de") {
-				text = fmt.Sprintf("Bitte warten Sie %d Sekunden.", int(math.Ceil(d.RetryAfter.Seconds())))
+	errs := &apierror.Responder{
+		Translate: func(r *http.Request, e *apierror.Error) string {
+			if e.Code == apierror.CodeRateLimitExceeded && strings.HasPrefix(r.Header.Get("Accept-Language"), "de") {
+				return fmt.Sprintf("Mehr als %v Anfragen sind nicht erlaubt.", e.Args["limit"])
 			}
+			return "" // as it is
+		},
+		Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(e.Status)
-			fmt.Fprintf(w, "{\"error\":%q}\n", text)
+			fmt.Fprintf(w, "{\"error\":%q}\n", e.Message)
 		},
-	}))
+	}
+	identify := func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
+	}
+	limited := must(limit.New(must(memory.New(noon)), identify, limit.Options{Errors: errs}))
 	api := limited(http.HandlerFunc(hello))
 	for range 2 {
 		r := httptest.NewRequest("GET", "/notes", nil)
@@ -109,7 +109,7 @@ func ExampleOptions_deny() {
 	}
 	// Output:
 	// 200  hello
-	// 429 60 {"error":"Bitte warten Sie 60 Sekunden."}
+	// 429 60 {"error":"Mehr als 1 Anfragen sind nicht erlaubt."}
 }
 
 // The header fields of the IETF draft show every quota of the plan.

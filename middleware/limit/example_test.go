@@ -70,14 +70,14 @@ func ExampleByPlan() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(600), ratelimit.PerDay(50_000))
 	subscribers := map[string]bool{"bob": true}
-	planOf := func(r *http.Request) (string, *ratelimit.Plan) {
+	planOf := func(r *http.Request) (string, *ratelimit.Plan, error) {
 		switch user := userOf(r); {
 		case user == "":
-			return "", guests
+			return "", guests, nil
 		case subscribers[user]:
-			return user, pro
+			return user, pro, nil
 		default:
-			return user, free
+			return user, free, nil
 		}
 	}
 	handler := authenticate(limit.ByPlan(planOf)(api))

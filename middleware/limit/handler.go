@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/response"
@@ -25,8 +26,10 @@ import (
 //     metrics;
 //   - 500 if the caller has no plan, no subject or one twice, or the cost is below 1;
 //   - as [apierror.Responder.Respond] says if identify returned an error: a public
-//     [apierror.Error] as it is, any other error with 500. Such a request is not counted
-//     and not observed. In shadow mode it is served.
+//     [apierror.Error] as it is, any other error with 500. An error that wraps
+//     [ratelimit.ErrUnavailable] is treated as one of the engine, for a database of plans
+//     that does not answer; other errors of identify are not observed. The request is not
+//     counted. In shadow mode it is served.
 //
 // The headers of Options.Headers are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
@@ -76,12 +79,8 @@ type limitHandler struct {
 
 func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, err := g.identify(r)
-	switch {
-	case err != nil && !g.Shadow:
-		g.Errors.Respond(w, r, fmt.Errorf("limit: identify: %w", err))
-		return
-	case err != nil:
-		g.serve(w, r, c, ratelimit.Decision{}, nil, false)
+	if err != nil {
+		g.notIdentified(w, r, c, fmt.Errorf("limit: identify: %w", err))
 		return
 	}
 	plan, cost := c.Plan, int64(1)
@@ -111,7 +110,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), nil
 	}
 	d.Weighted = g.Cost != nil
-	cancelled := err != nil && errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled)
+	cancelled := cancelledBy(r, err)
 	if g.Observe != nil && !cancelled {
 		g.Observe(r, c, d, err)
 	}
@@ -126,8 +125,6 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !pass && err != nil:
 		g.respondError(w, r, c.Subject, &d, err)
-	case !pass && g.Deny != nil:
-		g.Deny(w, r, c, d)
 	case !pass:
 		g.Errors.Respond(w, r, Denial(c, &d))
 	case g.ChargeIf != nil || g.Context:
@@ -135,6 +132,28 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.next.ServeHTTP(w, r)
 	}
+}
+
+// cancelledBy reports whether err comes from the client of r, which has disconnected.
+func cancelledBy(r *http.Request, err error) bool {
+	return errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled)
+}
+
+// notIdentified serves or answers a request of an unknown caller. An identify function that
+// could not ask its store is treated like an engine that could not decide.
+func (g *limitHandler) notIdentified(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, err error) {
+	failed := errors.Is(err, ratelimit.ErrUnavailable) && !cancelledBy(r, err)
+	if failed && g.Observe != nil {
+		g.Observe(r, c, ratelimit.Decision{}, err)
+	}
+	if g.Shadow || failed && g.FailOpen {
+		g.serve(w, r, c, ratelimit.Decision{}, nil, false)
+		return
+	}
+	if public, _ := errors.AsType[*apierror.Error](err); failed && public == nil {
+		err = unavailable.Wrap(err)
+	}
+	g.Errors.Respond(w, r, err)
 }
 
 // serve serves a request. It was counted if the engine has charged it for d, or for

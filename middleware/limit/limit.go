@@ -33,21 +33,22 @@ func ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(htt
 // ByPlan limits each user under a plan of its own, and bans it as the plan's penalty says.
 // The name is that of [ByUser]: verified, or empty for the client's network, which needs a
 // plan with the zero Penalty if many clients share it. The plan must not be nil: such a
-// request is answered with 500. ratelimit.UnlimitedPlan says that there is no limit. Make
-// plans that several users have once, with [ratelimit.MustPlan], not for each request:
+// request is answered with 500. ratelimit.UnlimitedPlan says that there is no limit. An
+// error of planOf is answered as [New] says of identify. Make plans that several users have
+// once, with [ratelimit.MustPlan], not for each request:
 //
 //	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
 //		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 //
 // It panics if planOf is nil.
-func ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(http.Handler) http.Handler {
+func ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(http.Handler) http.Handler {
 	return Clients{}.ByPlan(planOf)
 }
 
 // ByIP is the function [ByIP] for these clients.
 func (c Clients) ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	plan := mustPlan("limit.ByIP", quotas)
-	return c.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", plan })
+	return c.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "", plan, nil })
 }
 
 // ByUser is the function [ByUser] for these clients.
@@ -56,11 +57,11 @@ func (c Clients) ByUser(user func(*http.Request) string, quotas ...ratelimit.Quo
 		panic("limit.ByUser: the function that returns the user must not be nil")
 	}
 	plan := mustPlan("limit.ByUser", quotas)
-	return c.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) { return user(r), plan })
+	return c.ByPlan(func(r *http.Request) (string, *ratelimit.Plan, error) { return user(r), plan, nil })
 }
 
 // ByPlan is the function [ByPlan] for these clients.
-func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(http.Handler) http.Handler {
+func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(http.Handler) http.Handler {
 	if planOf == nil {
 		panic("limit.ByPlan: the function that returns the user and the plan must not be nil")
 	}
@@ -77,23 +78,30 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 
 // Identify returns the function with which ByPlan calls [New], for services that need more
 // than ByPlan: an engine or options of their own, or a function around it that adds to the
-// Caller. The subject of a user is "user:" and the name, that of a client without a user is
+// Caller. The subject of a user is [UserSubject], that of a client without a user
 // clientip.NetworkSubject. For API keys write a function of your own instead, which returns the
 // Subject of the principal and [ratelimit.KindAPIKey], as examples/keys does. Identify
 // panics if planOf is nil.
-func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(*http.Request) (ratelimit.Caller, error) {
+func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
 	if planOf == nil {
 		panic("limit.Identify: the function that returns the user and the plan must not be nil")
 	}
 	network := c.networks()
 	return func(r *http.Request) (ratelimit.Caller, error) {
-		user, plan := planOf(r)
-		if user == "" {
+		user, plan, err := planOf(r)
+		switch {
+		case err != nil:
+			return ratelimit.Caller{}, err
+		case user == "":
 			return ratelimit.Caller{Subject: network(r), Plan: plan}, nil
 		}
-		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
+		return ratelimit.Caller{Subject: UserSubject(user), Plan: plan}, nil
 	}
 }
+
+// UserSubject returns the subject of a user of [ByUser] and [ByPlan], "user:" and the name,
+// for calls about one user, such as a ban by hand.
+func UserSubject(name string) string { return "user:" + name }
 
 // mustPlan returns the plan of quotas. Its panic names the function.
 func mustPlan(function string, quotas []ratelimit.Quota) *ratelimit.Plan {

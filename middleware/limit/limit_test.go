@@ -83,8 +83,8 @@ func TestByPlan(t *testing.T) {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), perYear(1))
 	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), perYear(2))
 	plans := map[string]*ratelimit.Plan{"": free, "ann": free, "bob": pro, "test": ratelimit.UnlimitedPlan("test"), "cut": ratelimit.SuspendedPlan("cut")}
-	s := around(t, limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) {
-		return userField(r), plans[userField(r)]
+	s := around(t, limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan, error) {
+		return userField(r), plans[userField(r)], nil
 	}))
 	for user, want := range map[string][]int{
 		"": {200, 429}, "ann": {200, 429}, "bob": {200, 200, 429}, "test": {200, 200, 200}, "cut": {403}, "nobody": {500},
@@ -98,7 +98,7 @@ func TestByPlan(t *testing.T) {
 func TestByPlanBans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
-		s := around(t, limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", free }))
+		s := around(t, limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "", free, nil }))
 		s.want(200, "192.0.2.1:1")
 		s.want(429, "192.0.2.1:1")
 		time.Sleep(3 * time.Second) // the grace
@@ -129,7 +129,7 @@ func TestOneCallCountsTogether(t *testing.T) {
 // Identify names the same subjects as ByPlan, so that usage and bans can be found by them.
 func TestIdentify(t *testing.T) {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, perYear(2))
-	planOf := func(r *http.Request) (string, *ratelimit.Plan) { return r.Header.Get("User"), plan }
+	planOf := func(r *http.Request) (string, *ratelimit.Plan, error) { return r.Header.Get("User"), plan, nil }
 	for _, c := range []struct {
 		clients                     limit.Clients
 		addr, user, forwarded, want string

@@ -20,7 +20,8 @@ type Options struct {
 	Cost func(r *http.Request) int64
 
 	// FailOpen admits requests that the engine cannot decide. By default they are answered
-	// with 503 and Retry-After. It does not apply to errors that wrap [ratelimit.ErrInvalid].
+	// with 503 and Retry-After. It applies to errors of identify that wrap
+	// [ratelimit.ErrUnavailable], and not to errors that wrap [ratelimit.ErrInvalid].
 	// Only Observe gets the error; a log that says when an outage begins comes from package
 	// failover.
 	FailOpen bool
@@ -80,21 +81,14 @@ type Options struct {
 	// but not if the client cancelled before the decision. c is
 	// what identify returned; if d is about one of c.Also, it has the Subject and the Plan
 	// of that. If the engine could not decide, err says why, and d is what the response
-	// shows, which need not be a refusal; d.Plan is nil if c.Plan is not valid. If the
-	// request costs more than a quota of the plan, err wraps [ratelimit.ErrCostExceedsLimit], also in
-	// shadow mode. Observe runs in the goroutine of the request, and must be safe for
-	// concurrent use.
+	// shows, which need not be a refusal; d.Plan is nil if c.Plan is not valid or err comes
+	// from identify. If the request costs more than a quota of the plan, err wraps
+	// [ratelimit.ErrCostExceedsLimit], also in shadow mode. Observe runs in the goroutine of
+	// the request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
-	// Deny writes the response to a request that is limited, banned or suspended: the
-	// service's own body, status and language. The header fields are already set,
-	// Retry-After included. What it would write by default is Denial(c, &d). c is the
-	// one that Observe gets. Requests that could not be decided are still answered by
-	// Errors. Nil means the default.
-	Deny func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision)
-
-	// Errors writes all responses to refused requests that Deny does not write. Nil
-	// works.
+	// Errors writes all responses to refused requests, in the service's own form and
+	// language if it has a Write or Translate. Nil works.
 	Errors *apierror.Responder
 }
 

@@ -16,7 +16,7 @@ import (
 
 // A combination is a set of options, a caller and what its handler does.
 type combination struct {
-	context, shadow, deny, cost, failOpen bool
+	context, shadow, cost, failOpen bool
 
 	chargeIf string // "", "never", "always", "only 4xx" or "no 5xx"
 	caller   string // "plain", "also", "unlimited", "suspended", "limited" or "down"
@@ -29,7 +29,7 @@ func randomCombination(r *rand.Rand) combination {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	half := func() bool { return r.IntN(2) == 0 }
 	return combination{
-		context: half(), shadow: half(), deny: half(), cost: half(), failOpen: half(),
+		context: half(), shadow: half(), cost: half(), failOpen: half(),
 		chargeIf: pick("", "never", "always", "only 4xx", "no 5xx"),
 		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited", "down"),
 		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
@@ -88,8 +88,6 @@ func (c *combination) status() int {
 	switch {
 	case !c.served() && c.caller == "down":
 		return http.StatusServiceUnavailable
-	case !c.served() && c.deny:
-		return http.StatusTeapot
 	case c.served() && c.begins >= 200:
 		return c.begins
 	case c.served() && c.panics:
@@ -133,11 +131,6 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 				t.Errorf("%+v: ChargeIf is asked about what was not charged", c)
 			}
 			return c.charges(status)
-		}
-	}
-	if c.deny {
-		opts.Deny = func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) {
-			w.WriteHeader(http.StatusTeapot)
 		}
 	}
 	h := handler(l, c.callerOf(), opts, func(w http.ResponseWriter, r *http.Request) {

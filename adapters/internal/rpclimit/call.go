@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -38,12 +39,16 @@ func (g *Gate) Open(r *http.Request) *Call {
 	ctx := r.Context()
 	call := &Call{gate: g, request: r, Context: ctx}
 	c, err := g.identify(r)
-	switch {
-	case err != nil && !g.Shadow:
-		call.Denial = g.notIdentified(r, err)
-		return call
-	case err != nil:
-		call.reserve(c, nil, nil, false)
+	if err != nil {
+		failed := errors.Is(err, ratelimit.ErrUnavailable) && !g.native(err) && ctx.Err() == nil
+		if failed && g.Observe != nil {
+			g.Observe(r, c, ratelimit.Decision{}, fmt.Errorf("%s: identify: %w", g.adapter, err))
+		}
+		if g.Shadow || failed && g.FailOpen {
+			call.reserve(c, nil, nil, false)
+		} else {
+			call.Denial = g.notIdentified(r, err, failed)
+		}
 		return call
 	}
 	identified := c
@@ -87,7 +92,7 @@ func (g *Gate) Open(r *http.Request) *Call {
 	case err != nil:
 		call.Denial = g.undecided(r, charges, err)
 	default:
-		call.Denial = g.deny(r, c, &d)
+		call.Denial = g.denied(r, c, &d)
 	}
 	return call
 }
@@ -160,12 +165,17 @@ func (g *Gate) passes(err error) bool {
 	return g.Shadow || err != nil && g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid)
 }
 
-// notIdentified returns the answer to a call that identify returned an error for.
-func (g *Gate) notIdentified(r *http.Request, err error) *Denial {
+// notIdentified returns the answer to a call that identify returned an error for. failed
+// says that identify could not ask its store.
+func (g *Gate) notIdentified(r *http.Request, err error, failed bool) *Denial {
 	if g.native(err) {
 		return &Denial{Native: err}
 	}
-	return FromError(g.Errors.Public(r, fmt.Errorf("%s: identify: %w", g.adapter, err)))
+	err = fmt.Errorf("%s: identify: %w", g.adapter, err)
+	if public, _ := errors.AsType[*apierror.Error](err); failed && public == nil {
+		err = errUnavailable.Wrap(err)
+	}
+	return FromError(g.Errors.Public(r, err))
 }
 
 // Message notes that a message of the stream could not be received or sent, if err says

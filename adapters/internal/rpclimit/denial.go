@@ -31,8 +31,8 @@ type Denial struct {
 
 	Violations []Violation // the quotas that are exhausted
 
-	// Native is an error in the form of the framework, from identify or Options.Deny. It
-	// is sent as it is, and of the other fields only RetryAfter may be set.
+	// Native is an error of identify in the form of the framework. It is sent as it is, and
+	// no other field is set.
 	Native error
 }
 
@@ -50,7 +50,10 @@ func FromError(e *apierror.Error) *Denial {
 	if message == "" {
 		message = http.StatusText(e.Status)
 	}
-	return &Denial{Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: strings.ToValidUTF8(message, "\uFFFD")}
+	return &Denial{
+		Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: strings.ToValidUTF8(message, "\uFFFD"),
+		RetryAfter: milliseconds(e.RetryAfter),
+	}
 }
 
 // answerable reports whether a decision is a denial that a client can be told.
@@ -63,9 +66,9 @@ func answerable(d *ratelimit.Decision) bool {
 }
 
 // denied returns the denial of a decision that is answerable.
-func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
+func (g *Gate) denied(r *http.Request, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 	e := limit.Denial(c, d)
-	denial := FromError(e)
+	denial := FromError(g.Errors.Public(r, e))
 	denial.RetryAfter = milliseconds(d.RetryAfter)
 	names := e.Problem.ViolatedPolicies
 	for i := 0; len(names) > 0 && i < engine.Of(d.Plan).Len(); i++ {
@@ -78,30 +81,10 @@ func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 	return denial
 }
 
-// deny returns the answer to a call that is limited, banned or suspended: that of
-// Options.Deny, or the default.
-func (g *Gate) deny(r *http.Request, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
-	denial := denied(c, d)
-	if g.Deny == nil {
-		return denial
-	}
-	err := g.Deny(r, c, *d)
-	public, found := errors.AsType[*apierror.Error](err)
-	switch {
-	case nilvalue.In(err) || found && public == nil:
-		return denial
-	case g.native(err):
-		return &Denial{Native: err, RetryAfter: denial.RetryAfter}
-	case err != error(public): // it has a cause, which the log names
-		err = fmt.Errorf("%s: Options.Deny: %w", g.adapter, err)
-	}
-	own := FromError(g.Errors.Public(r, err))
-	own.RetryAfter, own.Violations = denial.RetryAfter, denial.Violations
-	return own
+var errUnavailable = &apierror.Error{
+	Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: retryUndecided,
+	Message: "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.",
 }
-
-var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-	"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 
 // undecided returns the denial of a call that the engine could not decide.
 func (g *Gate) undecided(r *http.Request, charges []ratelimit.Charge, err error) *Denial {
@@ -113,9 +96,7 @@ func (g *Gate) undecided(r *http.Request, charges []ratelimit.Charge, err error)
 		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value for %q: %w", g.adapter, charges[0].Subject, err)
 		return FromError(g.Errors.Public(r, err))
 	}
-	denial := FromError(g.Errors.Public(r, errUnavailable.Wrap(err)))
-	denial.RetryAfter = retryUndecided
-	return denial
+	return FromError(g.Errors.Public(r, errUnavailable.Wrap(err)))
 }
 
 // retryUndecided is when a call is worth a retry that the engine could not decide.

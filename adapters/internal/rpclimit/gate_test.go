@@ -55,44 +55,6 @@ func TestNewChecksItsArguments(t *testing.T) {
 	}
 }
 
-// Deny is called for the three outcomes that refuse a call, and for nothing else.
-func TestDenyIsCalledForDenials(t *testing.T) {
-	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
-	one := ratelimit.Caller{Subject: "ann", Plan: ratelimit.MustPlan("one", ban, ratelimit.PerMinute(1))}
-	for name, c := range map[string]struct {
-		caller  ratelimit.Caller
-		err     error // of identify
-		opts    Options
-		before  int
-		outcome ratelimit.Outcome // that Deny gets
-		denied  bool
-	}{
-		"allowed":        {one, nil, Options{}, 0, 0, false},
-		"limited":        {one, nil, Options{}, 1, ratelimit.Limited, true},
-		"banned":         {one, nil, Options{}, 2, ratelimit.Banned, true},
-		"suspended":      {ratelimit.Caller{Subject: "ann", Plan: ratelimit.SuspendedPlan("debtor")}, nil, Options{}, 0, ratelimit.Suspended, true},
-		"shadow":         {one, nil, Options{Shadow: true}, 1, 0, false},
-		"too expensive":  {one, nil, Options{Cost: func(*http.Request) int64 { return 3 }}, 0, 0, true},
-		"no plan":        {ratelimit.Caller{Subject: "ann"}, nil, Options{}, 0, 0, true},
-		"no subject":     {ratelimit.Caller{Plan: one.Plan}, nil, Options{FailOpen: true}, 0, 0, true},
-		"identify fails": {one, errors.New("no"), Options{}, 0, 0, true},
-	} {
-		var outcome ratelimit.Outcome
-		c.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-		g := newGate(c.opts)
-		for range c.before {
-			open(t.Context(), g, c.caller, c.err)
-		}
-		g.Deny = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) error {
-			outcome = d.Outcome
-			return nil
-		}
-		if call := open(t.Context(), g, c.caller, c.err); outcome != c.outcome || (call.Denial != nil) != c.denied {
-			t.Errorf("%s: Deny gets the outcome %v, and the denial is %+v; want %v, %t", name, outcome, call.Denial, c.outcome, c.denied)
-		}
-	}
-}
-
 // Of several quotas those are violated that have too little left. The minute has just
 // enough.
 func TestViolations(t *testing.T) {
@@ -145,7 +107,7 @@ func (e wrongEngine) Take(context.Context, string, *ratelimit.Plan, int64) (rate
 }
 
 // What is neither an admission nor a denial that a client can be told is a failure of the
-// engine, as in HTTP: it does not end the process, and is not left to Options.Deny.
+// engine, as in HTTP: it does not end the process.
 func TestWrongDecisions(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
 	for name, d := range map[string]ratelimit.Decision{
@@ -163,11 +125,7 @@ func TestWrongDecisions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var observed error
 			opts := Options{
-				Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
-				Deny: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) error {
-					t.Errorf("Deny gets the outcome %v", d.Outcome)
-					return nil
-				},
+				Errors:  &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
 				Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
 			}
 			for _, opts.FailOpen = range []bool{false, true} {

@@ -32,7 +32,6 @@ type Options struct {
 	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors   *apierror.Responder
 	ChargeIf func(r *http.Request, err error) bool
-	Deny     func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
 }
 
 // Identify returns the caller that a call is counted for.
@@ -59,8 +58,7 @@ type Gate struct {
 }
 
 // New returns a Gate. Errors begin with the name of the adapter. native reports whether
-// an error of identify or Options.Deny has the form of the framework, and is sent as it
-// is.
+// an error of identify has the form of the framework, and is sent as it is.
 func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, native func(error) bool) (*Gate, error) {
 	switch {
 	case nilvalue.In(l):
