@@ -76,7 +76,7 @@ import (
 // corresponds to its HTTP status, and its text; any other error is logged and answered
 // with internal. identify must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (connect.Interceptor, error) {
-	g, err := rpclimit.New("gatehouseconnect", l, identify, rpclimit.Options(opts), isConnectError)
+	g, err := rpclimit.New("gatehouseconnect", l, identify, rpclimit.Options(opts), isConnectError, errPanicked)
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +91,15 @@ func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if req.Spec().IsClient {
 			return next(ctx, req)
 		}
-		call := l.gate.Open(rpclimit.Request(ctx, req.Spec().Procedure, req.Header(), req.Peer().Addr))
-		setUnaryHeader(ctx, call.Fields)
+		call := l.gate.Serve(rpclimit.Request(ctx, req.Spec().Procedure, req.Header(), req.Peer().Addr), func(call *rpclimit.Call) (rpclimit.Code, error) {
+			setUnaryHeader(ctx, call.Fields)
+			resp, err = next(call.Request.Context(), req)
+			return codeOf(err), err
+		})
 		if call.Denial != nil {
+			setUnaryHeader(ctx, call.Fields)
 			return nil, connectError(call.Denial)
 		}
-		returned := false
-		defer func() { finish(ctx, call, err, returned) }()
-		resp, err = next(call.Context, req)
-		returned = true
 		return resp, err
 	}
 }
@@ -107,15 +107,15 @@ func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 // WrapStreamingHandler is part of [connect.Interceptor].
 func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
-		call := l.gate.Open(rpclimit.Request(ctx, conn.Spec().Procedure, conn.RequestHeader(), conn.Peer().Addr))
-		setHeader(conn.ResponseHeader(), call.Fields)
+		call := l.gate.Serve(rpclimit.Request(ctx, conn.Spec().Procedure, conn.RequestHeader(), conn.Peer().Addr), func(call *rpclimit.Call) (rpclimit.Code, error) {
+			setHeader(conn.ResponseHeader(), call.Fields)
+			err = next(call.Request.Context(), &countedStream{StreamingHandlerConn: conn, call: call})
+			return codeOf(err), err
+		})
 		if call.Denial != nil {
+			setHeader(conn.ResponseHeader(), call.Fields)
 			return connectError(call.Denial)
 		}
-		returned := false
-		defer func() { finish(ctx, call, err, returned) }()
-		err = next(call.Context, &countedStream{StreamingHandlerConn: conn, call: call})
-		returned = true
 		return err
 	}
 }
@@ -149,13 +149,7 @@ func (l *limiter) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 	return next
 }
 
-// finish gives back what a call that was served is not to be charged.
-func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
-	if !returned {
-		err = connect.NewError(connect.CodeInternal, errors.New("the handler panicked"))
-	}
-	call.Finish(ctx, codeOf(err), err)
-}
+var errPanicked = connect.NewError(connect.CodeInternal, errors.New("the handler panicked"))
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
 // with a code that is the fault of the server: unknown, deadline_exceeded (of a call

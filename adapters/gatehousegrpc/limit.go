@@ -69,7 +69,7 @@ import (
 // [ratelimit.ErrUnavailable] is one of an engine that cannot decide; any other error is logged
 // and answered with INTERNAL. identify must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor, error) {
-	g, err := rpclimit.New("gatehousegrpc", l, identify, rpclimit.Options(opts), hasStatus)
+	g, err := rpclimit.New("gatehousegrpc", l, identify, rpclimit.Options(opts), hasStatus, errPanicked)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,31 +93,25 @@ func request(ctx context.Context, method string) *http.Request {
 }
 
 func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	call := g.Open(request(ctx, info.FullMethod))
+	call := g.Serve(request(ctx, info.FullMethod), func(call *rpclimit.Call) (rpclimit.Code, error) {
+		err = errPanicked
+		defer func() {
+			fields := toMetadata(call.Fields)
+			if err != nil || grpc.SetHeader(ctx, fields) != nil {
+				_ = grpc.SetTrailer(ctx, fields)
+			}
+		}()
+		resp, err = handler(call.Request.Context(), req)
+		return rpclimit.Code(statusOf(err).Code()), err
+	})
 	if call.Denial != nil {
 		_ = grpc.SetTrailer(ctx, refusedMetadata(call))
 		return nil, statusError(call.Denial)
 	}
-	returned := false
-	defer func() {
-		finish(ctx, call, err, returned)
-		fields := toMetadata(call.Fields)
-		if !returned || err != nil || grpc.SetHeader(ctx, fields) != nil {
-			_ = grpc.SetTrailer(ctx, fields)
-		}
-	}()
-	resp, err = handler(call.Context, req)
-	returned = true
 	return resp, err
 }
 
-// finish gives back what a call that was served is not to be charged.
-func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
-	if !returned {
-		err = status.Error(codes.Internal, "the handler panicked")
-	}
-	call.Finish(ctx, rpclimit.Code(statusOf(err).Code()), err)
-}
+var errPanicked = status.Error(codes.Internal, "the handler panicked")
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
 // with a status that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED (of a call
@@ -136,20 +130,17 @@ func statusOf(err error) *status.Status {
 }
 
 func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
-	ctx := ss.Context()
-	call := g.Open(request(ctx, info.FullMethod))
+	call := g.Serve(request(ss.Context(), info.FullMethod), func(call *rpclimit.Call) (rpclimit.Code, error) {
+		counted := &countedStream{ServerStream: ss, call: call, fields: toMetadata(call.Fields)}
+		err = errPanicked
+		defer func() { counted.end(err == nil) }()
+		err = handler(srv, counted)
+		return rpclimit.Code(statusOf(err).Code()), err
+	})
 	if call.Denial != nil {
 		ss.SetTrailer(refusedMetadata(call))
 		return statusError(call.Denial)
 	}
-	counted := &countedStream{ServerStream: ss, call: call, fields: toMetadata(call.Fields)}
-	returned := false
-	defer func() {
-		finish(ctx, call, err, returned)
-		counted.end(returned && err == nil)
-	}()
-	err = handler(srv, counted)
-	returned = true
 	return err
 }
 
@@ -162,7 +153,7 @@ type countedStream struct {
 	once   sync.Once
 }
 
-func (s *countedStream) Context() context.Context { return s.call.Context }
+func (s *countedStream) Context() context.Context { return s.call.Request.Context() }
 
 func (s *countedStream) begin() {
 	s.once.Do(func() {

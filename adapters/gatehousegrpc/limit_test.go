@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 			ratelimit.Caller{Subject: "a", Plan: contract.Two}, 0, codes.Unavailable, "UNAVAILABLE",
 			"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.", time.Second, "0/2",
 		},
-		"no subject": {ratelimit.Caller{Plan: contract.Two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
+		"no subject": {ratelimit.Caller{Plan: contract.Two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "0/2"},
 		"one of several": {
 			ratelimit.Caller{Subject: "a", Plan: contract.Two, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},
 			2, codes.ResourceExhausted, "CLIENT_BANNED",
@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}
-				want := map[codes.Code]string{codes.Internal: "gatehousegrpc: identify or Options.Cost returned", codes.Unavailable: "10.0.0.7"}[c.code]
+				want := map[codes.Code]string{codes.Internal: "limit: identify or Options.Cost returned", codes.Unavailable: "10.0.0.7"}[c.code]
 				if (want != "") != (logs.Text() != "") || !strings.Contains(logs.Text(), want) {
 					t.Errorf("the log has %q", logs.Text())
 				}

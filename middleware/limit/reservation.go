@@ -206,24 +206,3 @@ func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d rateli
 	}
 	return reserved
 }
-
-// Reserve returns a context in which [FromContext] finds a reservation, for packages that
-// call [ratelimit.TakeAll] in place of the middleware, such as package gatehousegrpc. charges are
-// those of c, its own first, and decisions what TakeAll decided about them. counted says
-// whether an engine made the charges, which it did if it returned only Allowed decisions.
-// If it is false, [Reservation.Settle] does nothing. decisions is empty if none was made, as
-// if identify failed in shadow mode.
-//
-// giveBack gives the whole charge back at the end of a request that failed, unless the
-// request was settled. It takes half a second at most, and goes on if its context ends.
-func Reserve(ctx context.Context, l ratelimit.Limiter, c ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) (reserved context.Context, giveBack func(context.Context)) {
-	g := &limitHandler{limiter: l}
-	var res *reservedContext
-	if len(decisions) == 0 {
-		res = g.reserve(ctx, c, ratelimit.Decision{}, nil, false)
-	} else {
-		all := &charged{charges: charges, decisions: decisions, deciding: engine.Deciding(decisions)}
-		res = g.reserve(ctx, showing(c, all.deciding), ratelimit.Decision{}, all, counted)
-	}
-	return res, res.reservation.refund
-}

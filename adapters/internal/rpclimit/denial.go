@@ -1,8 +1,6 @@
 package rpclimit
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -11,8 +9,6 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
-	"github.com/animalstore/gatehouse/middleware/limit"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
@@ -56,19 +52,12 @@ func FromError(e *apierror.Error) *Denial {
 	}
 }
 
-// answerable reports whether a decision is a denial that a client can be told.
-func answerable(d *ratelimit.Decision) bool {
-	switch d.Outcome {
-	case ratelimit.Limited, ratelimit.Banned:
-		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < engine.Of(d.Plan).Len()
+// denialOf returns the denial that sends an error of the middleware.
+func (c *Call) denialOf(e *apierror.Error) *Denial {
+	denial, d := FromError(e), &c.decision
+	if !c.denied {
+		return denial
 	}
-	return d.Outcome == ratelimit.Suspended
-}
-
-// denied returns the denial of a decision that is answerable.
-func (g *Gate) denied(r *http.Request, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
-	e := limit.Denial(c, d)
-	denial := FromError(g.Errors.Public(r, e))
 	denial.RetryAfter = milliseconds(d.RetryAfter)
 	names := e.Problem.ViolatedPolicies
 	for i := 0; len(names) > 0 && i < engine.Of(d.Plan).Len(); i++ {
@@ -79,42 +68,6 @@ func (g *Gate) denied(r *http.Request, c ratelimit.Caller, d *ratelimit.Decision
 		}
 	}
 	return denial
-}
-
-var errUnavailable = &apierror.Error{
-	Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: retryUndecided,
-	Message: "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.",
-}
-
-// undecided returns the denial of a call that the engine could not decide.
-func (g *Gate) undecided(r *http.Request, charges []ratelimit.Charge, err error) *Denial {
-	switch {
-	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
-		tooMuch := apierror.New(http.StatusBadRequest, "cost_exceeds_limit", tooExpensive(charges))
-		return FromError(g.Errors.Public(r, tooMuch.Wrap(err)))
-	case errors.Is(err, ratelimit.ErrInvalid):
-		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value for %q: %w", g.adapter, charges[0].Subject, err)
-		return FromError(g.Errors.Public(r, err))
-	}
-	return FromError(g.Errors.Public(r, errUnavailable.Wrap(err)))
-}
-
-// retryUndecided is when a call is worth a retry that the engine could not decide.
-const retryUndecided = time.Second
-
-func tooExpensive(charges []ratelimit.Charge) string {
-	for _, c := range charges {
-		for _, q := range c.Plan.Quotas() {
-			most, over := q.String(), c.Cost > q.Limit
-			if burst := q.Burst(); burst > 0 && c.Cost > burst {
-				most, over = strconv.FormatInt(burst, 10)+" at once", true
-			}
-			if over { // so that it is 2 units or more
-				return "This call costs " + strconv.FormatInt(c.Cost, 10) + " units, but your plan allows at most " + most + "."
-			}
-		}
-	}
-	return "This call costs more than this service can count." // the engine has lower limits than the plan
 }
 
 func milliseconds(d time.Duration) time.Duration {

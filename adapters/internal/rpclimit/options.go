@@ -1,25 +1,24 @@
-// Package rpclimit decides calls of RPC frameworks as the middleware of package
-// ratelimit decides requests. Packages gatehousegrpc and gatehouseconnect carry its
-// answers in the form of their framework:
+// Package rpclimit decides and serves calls of RPC frameworks by the middleware of package
+// limit. Packages gatehousegrpc and gatehouseconnect carry its answers in the form of their
+// framework:
 //
-//	gate, err := rpclimit.New("gatehousegrpc", engine, identify, rpclimit.Options{}, native)
-//	call := gate.Open(rpclimit.Request(ctx, method, header, remoteAddr))
-//	if call.Denial != nil { ... }     // refuse the call
-//	defer call.Finish(ctx, code, err) // after the handler: Options.ChargeIf
+//	gate, err := rpclimit.New("gatehousegrpc", engine, identify, rpclimit.Options{}, native, panicked)
+//	call := gate.Serve(rpclimit.Request(ctx, method, header, remoteAddr), func(c *rpclimit.Call) (rpclimit.Code, error) {
+//		err := handler(c.Request.Context(), ...)
+//		return codeOf(err), err
+//	})
+//	if call.Denial != nil { ... } // refuse the call
 package rpclimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Options are those of the adapters, which document them.
@@ -50,33 +49,37 @@ func Request(ctx context.Context, method string, header http.Header, remoteAddr 
 // A Gate decides calls. It never changes, and is safe for concurrent use.
 type Gate struct {
 	Options
-	adapter  string
-	native   func(error) bool
+	limited  http.Handler
 	identify Identify
-	limiter  ratelimit.Limiter
-	adjuster engine.Adjuster // nil: no call is given back
+	native   func(error) bool
+	panicked error
 }
 
 // New returns a Gate. Errors begin with the name of the adapter. native reports whether
-// an error of identify has the form of the framework, and is sent as it is.
-func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, native func(error) bool) (*Gate, error) {
-	switch {
-	case nilvalue.In(l):
-		return nil, errors.New(adapter + ": the limiter must not be nil")
-	case identify == nil:
-		return nil, errors.New(adapter + ": identify must not be nil")
+// an error of identify has the form of the framework, and is sent as it is. panicked is what
+// Options.ChargeIf gets of a handler that panicked.
+func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, native func(error) bool, panicked error) (*Gate, error) {
+	g := &Gate{Options: opts, identify: identify, native: native, panicked: panicked}
+	errs := apierror.Responder{Write: g.refuse}
+	if opts.Errors != nil {
+		errs = *opts.Errors
+		errs.Write = g.refuse
 	}
-	// The options that both have are checked by the middleware.
-	same := limit.Options{Headers: opts.Headers}
+	own := limit.Options{
+		Cost: opts.Cost, FailOpen: opts.FailOpen, Headers: opts.Headers, Context: opts.Context, Shadow: opts.Shadow,
+		Observe: g.observe, Errors: &errs,
+	}
 	if opts.ChargeIf != nil {
-		same.ChargeIf = limit.NotServerError
+		own.ChargeIf = g.chargeIf
 	}
-	if _, err := limit.New(l, identify, same); err != nil {
+	asked := g.identified
+	if identify == nil {
+		asked = nil
+	}
+	limited, err := limit.New(l, asked, own)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", adapter, err)
 	}
-	g := &Gate{Options: opts, adapter: adapter, native: native, identify: identify, limiter: l}
-	if opts.ChargeIf != nil {
-		g.adjuster, _ = l.(engine.Adjuster)
-	}
+	g.limited = limited(http.HandlerFunc(g.next))
 	return g, nil
 }

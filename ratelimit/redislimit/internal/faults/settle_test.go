@@ -5,6 +5,8 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,16 +93,23 @@ func TestSettle(t *testing.T) {
 
 func subjectOf(i int) string { return fmt.Sprint("settled:", i) }
 
-// reserve charges 40 units, as the middleware does with Options.Context.
-func (r *run) reserve(subject string, plan *ratelimit.Plan) *limit.Reservation {
+// reserve charges 40 units, and returns what a handler finds with Options.Context.
+func (r *run) reserve(subject string, plan *ratelimit.Plan) (reserved *limit.Reservation) {
 	r.t.Helper()
-	d, err := r.guard.Take(r.ctx, subject, plan, 40)
-	if err != nil || !d.Allowed() {
-		r.t.Fatalf("%s is %v: %v", subject, d.Outcome, err)
+	limited, err := limit.New(r.guard, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: subject, Plan: plan}, nil
+	}, limit.Options{Context: true, Cost: func(*http.Request) int64 { return 40 }})
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 40}}
-	ctx, _ := limit.Reserve(r.ctx, r.guard, ratelimit.Caller{Subject: subject, Plan: plan}, charges, []ratelimit.Decision{d}, true)
-	return limit.FromContext(ctx)
+	w := httptest.NewRecorder()
+	limited(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		reserved = limit.FromContext(request.Context())
+	})).ServeHTTP(w, httptest.NewRequestWithContext(r.ctx, "GET", "/", nil))
+	if reserved == nil {
+		r.t.Fatalf("%s: %d %s", subject, w.Code, w.Body)
+	}
+	return reserved
 }
 
 // settle settles a request at so many units, or fails to if the step begins with "!".
