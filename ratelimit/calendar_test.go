@@ -94,7 +94,7 @@ func TestCalendarQuotaTextRefused(t *testing.T) {
 		"5/month in /Europe/Berlin":  zone,
 		"5/month in a in b":          zone,
 		"5/month in Middle/Earth":    `the time zone "Middle/Earth" is not known: unknown time zone Middle/Earth`,
-		"0/month":                    "the limit must be from 1 to 4294967295, got 0",
+		"0/month":                    "the limit must be from 1 to 9007199254740991, got 0",
 		"5/768h1s":                   "the window of 768h0m1s is reserved",
 		"5/172801s":                  "the window of 48h0m1s is reserved",
 		"5/month in UTC from 17":     zone,

@@ -31,7 +31,7 @@ func TestNewPlanRefuses(t *testing.T) {
 			ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}},
 			"a plan must have 1 to 4 quotas, got 5",
 		},
-		{ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}, "quota 2: Quota.Limit must be from 1 to 4294967295, got 0"},
+		{ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}, "quota 2: Quota.Limit must be from 1 to 9007199254740991, got 0"},
 		{
 			ratelimit.Penalty{}, []ratelimit.Quota{minute, {Limit: 1, Window: 1500 * time.Millisecond}},
 			"quota 2: Quota.Window " + seconds + "1.5s",

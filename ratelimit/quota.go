@@ -20,8 +20,9 @@ import (
 // in a time zone ([Quota.In]). A smooth quota has no windows: its units come back one by
 // one ([Quota.Smooth]).
 //
-// Limit is from 1 to 4294967295; Window is a whole number of seconds from one second to
-// 8784 hours, which are 366 days. Quotas can be compared with ==. The zero Quota is not valid.
+// Limit is from 1 to 9007199254740991, which is 2⁵³ − 1, the largest number that JSON carries
+// exactly. Window is a whole number of seconds from one second to 8784 hours, which are 366
+// days. Quotas can be compared with ==. The zero Quota is not valid.
 type Quota struct {
 	Limit int64
 

@@ -17,15 +17,15 @@ func parse(text string) (q ratelimit.Quota, err error) {
 
 func TestParseQuota(t *testing.T) {
 	for text, want := range map[string]ratelimit.Quota{
-		"60/minute":         ratelimit.PerMinute(60),
-		"60/1m":             ratelimit.PerMinute(60),
-		"1000/day":          ratelimit.PerDay(1000),
-		"1_000_000/day":     ratelimit.PerDay(1_000_000),
-		"5/second":          ratelimit.PerSecond(5),
-		"7/hour":            ratelimit.PerHour(7),
-		"5/2s":              {Limit: 5, Window: 2 * time.Second},
-		"1/8784h":           {Limit: 1, Window: fixedwindow.MaxLength},
-		"4294967295/minute": ratelimit.PerMinute(fixedwindow.MaxUnits),
+		"60/minute":               ratelimit.PerMinute(60),
+		"60/1m":                   ratelimit.PerMinute(60),
+		"1000/day":                ratelimit.PerDay(1000),
+		"1_000_000/day":           ratelimit.PerDay(1_000_000),
+		"5/second":                ratelimit.PerSecond(5),
+		"7/hour":                  ratelimit.PerHour(7),
+		"5/2s":                    {Limit: 5, Window: 2 * time.Second},
+		"1/8784h":                 {Limit: 1, Window: fixedwindow.MaxLength},
+		"9007199254740991/minute": ratelimit.PerMinute(fixedwindow.MaxUnits),
 	} {
 		got, err := parse(text)
 		if err != nil || got != want {
@@ -40,9 +40,9 @@ func TestParseQuota(t *testing.T) {
 func TestParseQuotaRefuses(t *testing.T) {
 	const (
 		form   = ": must be limit/window, such as 60/minute"
-		limit  = ": the limit must be a whole number from 1 to 4294967295, such as 60 or 1_000_000"
+		limit  = ": the limit must be a whole number from 1 to 9007199254740991, such as 60 or 1_000_000"
 		window = ": the window must be second, minute, hour, day, month, or a duration such as 30s or 168h"
-		size   = ": the limit must be from 1 to 4294967295, got "
+		size   = ": the limit must be from 1 to 9007199254740991, got "
 		length = ": the window must be whole seconds from 1s to 8784h, got "
 	)
 	for text, want := range map[string]string{
@@ -60,7 +60,7 @@ func TestParseQuotaRefuses(t *testing.T) {
 		"1e3/minute":                     limit,
 		"99999999999999999999999/minute": limit,
 		"0/minute":                       size + "0",
-		"4294967296/minute":              size + "4294967296",
+		"9007199254740992/minute":        size + "9007199254740992",
 		"60/":                            window,
 		"60/Minute":                      window,
 		"60/minutes":                     window,

@@ -15,7 +15,7 @@ import (
 
 // The bounds of a window.
 const (
-	MaxUnits  = 1<<32 - 1            // that it holds
+	MaxUnits  = 1<<53 - 1            // that it holds; numbers of Lua and JavaScript are exact so far
 	MaxLength = 366 * 24 * time.Hour // from one second
 )
 

@@ -35,6 +35,7 @@ func decision(outcome ratelimit.Outcome, states ...ratelimit.State) ratelimit.De
 
 func TestFields(t *testing.T) {
 	const policy = `"minute";q=60;w=60, "hour";q=500;w=3600`
+	widest := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1<<53-1))
 	for name, test := range map[string]struct {
 		d    ratelimit.Decision
 		want http.Header
@@ -45,6 +46,13 @@ func TestFields(t *testing.T) {
 			http.Header{
 				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"59"}, "X-Ratelimit-Reset": {"1800000030"},
 				"Ratelimit-Policy": {policy}, "Ratelimit": {`"minute";r=59;t=30, "hour";r=400;t=3000`},
+			},
+		},
+		"more than a structured field can say": {
+			ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: widest, Time: now * 1e9, States: [4]ratelimit.State{{Remaining: 1<<53 - 2, Reset: now + 30}}},
+			http.Header{
+				"X-Ratelimit-Limit": {"9007199254740991"}, "X-Ratelimit-Remaining": {"9007199254740990"}, "X-Ratelimit-Reset": {"1800000030"},
+				"Ratelimit-Policy": {`"minute";q=999999999999999;w=60`}, "Ratelimit": {`"minute";r=999999999999999;t=30`},
 			},
 		},
 		"limited": {

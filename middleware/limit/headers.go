@@ -63,6 +63,9 @@ func setX(h http.Header, d *ratelimit.Decision) {
 	}
 }
 
+// maxInteger is the largest integer of a structured field (RFC 9651 section 3.3.1).
+const maxInteger = 999_999_999_999_999
+
 // setDraft sets the fields of DraftRateLimit.
 func setDraft(h http.Header, d *ratelimit.Decision) {
 	if !metered(d.Plan) {
@@ -86,7 +89,7 @@ func setDraft(h http.Header, d *ratelimit.Decision) {
 		b = append(b, '"')
 		b = append(b, t.names[i]...)
 		b = append(b, `";r=`...)
-		b = strconv.AppendInt(b, left, 10)
+		b = strconv.AppendInt(b, min(left, maxInteger), 10)
 		b = append(b, ";t="...)
 		b = strconv.AppendInt(b, max(reset-d.Time/int64(time.Second), 0), 10) // rounded up
 	}
@@ -120,7 +123,8 @@ const (
 	// Strings, one for each quota, with the quota q and the window w in seconds, and
 	// with what remains, r, for the next t seconds. A calendar window has no w, since its
 	// length varies. Of a smooth quota r is what can be used at once, and t the time until
-	// that is the whole burst. The draft may still change.
+	// that is the whole burst. In place of a larger number q and r are 999999999999999, the
+	// largest in such a field. The draft may still change.
 	DraftRateLimit HeaderSet = 2
 
 	// NoHeaders is none of them. It is not combined with others.

@@ -181,7 +181,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		want string
 	}{
 		{"no quota", func() { limit.ByIP(none...) }, "limit.ByIP: "},
-		{"limit 0", func() { limit.ByIP(ratelimit.PerMinute(0)) }, "Quota.Limit must be from 1 to 4294967295, got 0"},
+		{"limit 0", func() { limit.ByIP(ratelimit.PerMinute(0)) }, "Quota.Limit must be from 1 to 9007199254740991, got 0"},
 		{"two minutes", func() { limit.ByUser(userField, ratelimit.PerMinute(1), ratelimit.PerMinute(2)) }, "limit.ByUser: "},
 		{"no user", func() { limit.ByUser(nil, ratelimit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
 		{"no plan", func() { limit.ByPlan(nil) }, "limit.ByPlan: the function"},

@@ -67,7 +67,7 @@ func newTexts(p *ratelimit.Plan) *texts {
 		if i > 0 {
 			policy.WriteString(", ")
 		}
-		policy.WriteString(`"` + t.names[i] + `";q=` + strconv.FormatInt(q.Limit, 10))
+		policy.WriteString(`"` + t.names[i] + `";q=` + strconv.FormatInt(min(q.Limit, maxInteger), 10))
 		if !fixedwindow.IsCalendar(q.Window) {
 			policy.WriteString(";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10))
 		}

@@ -27,7 +27,7 @@ type Adjuster interface {
 	// left as it is. If d is not Allowed, Adjust does nothing. To adjust a charge again, set
 	// d.Cost to the units that it costs now.
 	//
-	// No window holds less than 0 units or more than 4294967295. Units can be added beyond
+	// No window holds less than 0 units or more than 9007199254740991. Units can be added beyond
 	// a limit, and during a ban. An adjustment is not a request: it is not a strike, starts
 	// no ban and clears no strikes.
 	//

@@ -163,14 +163,14 @@ func (h *history) step() string {
 }
 
 // cost returns what a request under a plan costs: one unit or two or, if the limits are
-// large, often much more.
+// large, often much more, and about 2³².
 func (h *history) cost(plan *ratelimit.Plan) int64 {
 	most := mostOf(plan)
 	switch {
 	case h.rand.IntN(16) == 0:
 		return most
 	case most > 100 && h.rand.IntN(2) == 0:
-		return 1 + h.rand.Int64N(most)
+		return min(oneOf(h.rand, 1+h.rand.Int64N(most), 1+h.rand.Int64N(1<<33), 1<<32+1-h.rand.Int64N(4)), most)
 	}
 	return min(1+h.rand.Int64N(2), most)
 }
@@ -179,7 +179,7 @@ func (h *history) cost(plan *ratelimit.Plan) int64 {
 func (h *history) adjust(ctx context.Context) string {
 	a := &h.admitted[h.rand.IntN(len(h.admitted))]
 	cost := a.model.Cost
-	units := oneOf(h.rand, 0, 0, h.rand.Int64N(cost+1), cost+h.cost(a.model.Plan), 10*cost, 1<<32, math.MaxInt64)
+	units := oneOf(h.rand, 0, 0, h.rand.Int64N(cost+1), cost+h.cost(a.model.Plan), min(cost, math.MaxInt64/10)*10, 1<<32, math.MaxInt64)
 	what, id := fmt.Sprint("adjust to ", units, ", from"), h.id()
 	diff := h.compare(what, a.subject, a.model.Plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		if l == ratelimit.Limiter(h.model) {

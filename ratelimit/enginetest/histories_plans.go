@@ -62,6 +62,7 @@ var historyPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
 		ratelimit.MustPlan("yet others", hard, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
 		ratelimit.MustPlan("large", p, sec(fixedwindow.MaxUnits, 10), sec(fixedwindow.MaxUnits-1, 60)),
+		ratelimit.MustPlan("32 bits", p, sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
 	}
 }()
 
@@ -83,7 +84,8 @@ var smoothPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(6, 3).Smooth(3), sec(9, 7).Smooth(9), sec(12, 11).Smooth(4), sec(90, 600).Smooth(9)),
 		ratelimit.MustPlan("others", p, sec(6, 4).Smooth(3), sec(9, 8).Smooth(9), sec(6, 4), sec(9, 8)),
 		ratelimit.MustPlan("yet others", p, sec(6, 13).Smooth(3), sec(9, 17).Smooth(9), sec(6, 13), sec(9, 17)),
-		ratelimit.MustPlan("large", p, sec(fixedwindow.MaxUnits, 10_000).Smooth(1<<31), sec(9_999_999, 10).Smooth(9_999_999)),
+		ratelimit.MustPlan("large", p, sec(1<<33, 10_000).Smooth(1<<33), sec(9_999_999, 10).Smooth(9_999_999)),
+		ratelimit.MustPlan("large beside fixed", p, sec(1<<33, 10_000).Smooth(1<<33), sec(1<<34, 10), sec(1<<34, 60)),
 	}
 }()
 
@@ -122,7 +124,7 @@ func randomPlans(r *rand.Rand) []*ratelimit.Plan {
 
 func randomQuota(r *rand.Rand) ratelimit.Quota {
 	q := ratelimit.Quota{
-		Limit:  oneOf[int64](r, 1, 2, 3, 4, 7, 11, 20, 100, 333_333, fixedwindow.MaxUnits-1, fixedwindow.MaxUnits),
+		Limit:  oneOf[int64](r, 1, 2, 3, 4, 7, 11, 20, 100, 333_333, 1<<32-1, 1<<32, 1<<34, fixedwindow.MaxUnits-1, fixedwindow.MaxUnits),
 		Window: oneOf(r, 1, 3, 10, 60, 61, 3600, 86_400, fixedwindow.MaxLength/time.Second) * time.Second,
 	}
 	switch r.IntN(6) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -50,8 +51,9 @@ func testSmooth(e *engineTest) {
 	}
 	e.advance(d.RetryAfter)
 	e.want("a client that waits so long", e.takeN("b", third, 1), allowed, 0)
-	large := plan(ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}.Smooth(fixedwindow.MaxUnits))
-	e.want("the largest", e.takeN("c", large, fixedwindow.MaxUnits), allowed, 0)
+	const most = gcra.MaxRate * int64(fixedwindow.MaxLength/sec)
+	large := plan(ratelimit.Quota{Limit: most, Window: fixedwindow.MaxLength}.Smooth(most))
+	e.want("the largest", e.takeN("c", large, most), allowed, 0)
 	e.want("the largest once more", e.takeN("c", large, 1), limited, 0)
 	if _, err := e.engine.Take(context.Background(), "a", p, 4); !errors.Is(err, ratelimit.ErrCostExceedsLimit) {
 		e.Errorf("a cost over the burst: got error %v, want one that wraps %q", err, ratelimit.ErrCostExceedsLimit)

@@ -82,7 +82,7 @@ func TestEntry(t *testing.T) {
 		{"units are given back to their window", []step{{minuteAndDay, 3, 0}, {minuteAndDay, -2, time.Second}}, "1 01.12:01:00 02.00:00:00"},
 		{"more than are held", []step{{minuteAndDay, 3, 0}, {minuteAndDay, -5, 0}}, "-2 01.12:01:00 02.00:00:00"},
 		{"nothing is left", []step{{minuteAndDay, 3, 0}, {minuteAndDay, -3, 0}, {day, 1, 0}}, "1 02.00:00:00"},
-		{"no sum goes over the largest limit", []step{{day, fixedwindow.MaxUnits, 0}, {day, 4, 0}}, "4294967295 02.00:00:00"},
+		{"no sum goes over the largest limit", []step{{day, fixedwindow.MaxUnits, 0}, {day, 4, 0}}, "9007199254740991 02.00:00:00"},
 		{"months that end at other times are apart",
 			[]step{{named(ratelimit.PerMonth(9)), 3, 0}, {named(ratelimit.PerMonth(9).From(17)), 4, 0}}, "3 01.00:00:00, 4 17.00:00:00"},
 		{"smooth quotas are apart from windows, and from other rates",

@@ -30,15 +30,16 @@ func (w window) open(now int64) bool {
 	return left > 0 && left <= int64(w.length)
 }
 
-// fits reports whether the window has room for cost units, whatever the limit.
-func (w window) fits(cost int64) bool { return cost <= fixedwindow.MaxUnits-w.used }
+// fits reports whether one word counts so many units more, whatever the limit.
+func (w window) fits(cost int64) bool { return cost <= maxNarrow-w.used }
 
 // An account is the usage of a subject, unpacked from its slot. Its methods are
 // arithmetic: they take the time as an argument and touch nothing else.
 type account struct {
-	count uint32 // all units ever charged, modulo 2³²
-	n     int
-	all   [maxWindows]window // n of them, by length
+	count  uint32 // all units ever charged, modulo 2³²
+	n      int
+	all    [maxWindows]window // n of them, by length
+	coming int64              // units that are charged once there is room for the account
 }
 
 func (a *account) windows() []window { return a.all[:a.n] }
@@ -58,25 +59,34 @@ func (a *account) read(l *layout, s slot, m meter) {
 	}
 }
 
-// write puts the windows into a slot that is frozen. A calendar window that has not begun
-// counts as over: the next request may open it with another end, under another plan.
-func (a *account) write(s slot) {
+// write puts the windows into a slot that is frozen and is to have the layout. A calendar
+// window that has not begun counts as over: the next request may open it with another end,
+// under another plan.
+func (a *account) write(s slot, l *layout) {
 	for i, w := range a.windows() {
-		if w.isSmooth() {
-			s.setWord(i, newWindowWord(uint32(w.used), w.end))
-			continue
-		}
 		if !w.begun() && fixedwindow.IsCalendar(w.length) {
 			w.end = 0
 		}
-		s.setWord(i, newWindowWord(a.count-uint32(w.used), w.end))
+		switch second := l.second(i); {
+		case w.isSmooth():
+			s.setWord(i, newWindowWord(uint32(w.used), w.end))
+		case second > 0:
+			s.setWord(i, newWindowWord(a.count, w.end))
+			s.setWord(second, windowWord(w.used))
+		default:
+			s.setWord(i, newWindowWord(a.count-uint32(w.used), w.end))
+		}
 	}
 }
 
+// layout returns the layout that the account needs.
 func (a *account) layout() (l layout) {
 	l.n = a.n
 	for i, w := range a.windows() {
 		l.lengths[i], l.limits[i] = w.length, w.limit
+		if !w.isSmooth() && !w.fits(a.coming) {
+			l.wide |= 1 << i
+		}
 	}
 	return l
 }
@@ -138,8 +148,9 @@ func (w *window) hold(plan *ratelimit.Plan, i int) {
 	w.limit = min(w.limit, roundLimit(of(plan).Limit(i)))
 }
 
-// begin begins the windows of the plan, to which a request is charged.
-func (a *account) begin(plan *ratelimit.Plan) {
+// begin begins the windows of the plan, for a request of so many units.
+func (a *account) begin(plan *ratelimit.Plan, cost int64) {
+	a.coming = cost
 	for i := range of(plan).Len() {
 		if w := a.window(of(plan).Kind(i)); !w.isSmooth() {
 			w.hold(plan, i)
@@ -227,6 +238,7 @@ func (a *account) lastEnd() (last int64) {
 // that is not the plan's is not charged.
 func (a *account) charge(d *ratelimit.Decision) {
 	a.count += uint32(d.Cost)
+	a.coming = 0
 	others := 0
 	for i := range a.windows() {
 		if w := &a.all[i]; !w.isSmooth() {

@@ -25,9 +25,9 @@ type record struct {
 }
 
 const (
-	strikeBits    = 14
-	levelBits     = 8
-	recordWindows = 2 // words beside hash and meter
+	strikeBits  = 14
+	levelBits   = 8
+	recordWords = 2 // beside hash and meter
 )
 
 // recordHash is the hash under which the record of the subject h is kept. It

@@ -56,7 +56,7 @@ func takes() (all []takeBench) {
 	patient.Grace = time.Hour
 	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan { return ratelimit.MustPlan("p", patient, quotas...) }
 	steady := ratelimit.PerSecond(1_000_000).Smooth(1_000_000) // a bucket that is full most of the time
-	unused := ratelimit.PerDay(fixedwindow.MaxUnits).Smooth(fixedwindow.MaxUnits)
+	unused := ratelimit.PerDay(1<<32 - 1).Smooth(1<<32 - 1)
 	return []takeBench{
 		{"hot", roomy, 1},
 		{"10k", roomy, 10_000},
@@ -67,7 +67,7 @@ func takes() (all []takeBench) {
 		{"smooth, 10k", plan(unused), 10_000},
 		{"smooth, full", plan(steady), 10_000},
 		{"smooth beside fixed windows", plan(unused, ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits)), 1},
-		{"two smooth", plan(unused, ratelimit.PerHour(fixedwindow.MaxUnits/2).Smooth(fixedwindow.MaxUnits/2)), 1},
+		{"two smooth", plan(unused, ratelimit.PerHour(1<<31).Smooth(1<<31)), 1},
 		{"smooth, denied", plan(ratelimit.PerDay(1).Smooth(1)), 1},
 		{"smooth, denied for a moment", plan(ratelimit.PerSecond(2).Smooth(1)), 1},
 	}

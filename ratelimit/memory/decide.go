@@ -48,7 +48,7 @@ func (x *ruling) open(d *ratelimit.Decision) {
 		x.record.until = d.BanEnds // it may be shorter, if the clock stepped back
 	case fits:
 		d.Outcome = ratelimit.Allowed
-		x.account.begin(d.Plan)
+		x.account.begin(d.Plan, d.Cost)
 	default:
 		d.Outcome = ratelimit.Limited
 	}

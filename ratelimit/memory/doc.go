@@ -20,6 +20,9 @@
 // a keyed hash of its name. Among a million, the chance that any two share their usage is
 // one in eighteen million. Requests drop idle subjects in small steps.
 //
+// While a subject has used 2³² units or more of a window, it and up to 4,095 others, those
+// of its segment, take 8 to 10 bytes more.
+//
 // When MaxSubjects is reached, a new subject replaces one of a sample: one without an
 // open window or, if there is none, the one that has used least. The engine looks at
 // 128 places at most, other ones each time, and never replaces a subject
@@ -41,8 +44,9 @@
 // a RetryAfter of a second or more may be that much too long. A step back by less than a
 // minute makes it forget replaced subjects only.
 //
-// Decisions about smooth quotas take about 1.5 to 2 times as long as those about fixed
-// windows alone, and a denial that ends within a second half as long again.
+// Decisions about smooth quotas, and about windows of which 2³² units or more are used,
+// take about 1.5 to 2 times as long as those about other windows alone, and a denial that
+// ends within a second half as long again.
 //
 // # Restarts
 //

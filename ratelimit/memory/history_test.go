@@ -42,6 +42,7 @@ var historyPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("lenient", ratelimit.Penalty{}, seconds(6, 10), seconds(50, 60)),
 		ratelimit.MustPlan("other", p, seconds(9, 30), seconds(12, 60), seconds(60, 3600)),
 		ratelimit.MustPlan("one", ratelimit.Penalty{}, seconds(15, 60)),
+		ratelimit.MustPlan("wide", p, seconds(1<<35, 60), seconds(1<<36, 3600)),
 	}
 }()
 
@@ -88,6 +89,9 @@ func (h *history) step() {
 	subject := string(rune('a' + h.rand.IntN(4)))
 	plan := historyPlans[h.rand.IntN(len(historyPlans))]
 	cost := 1 + h.rand.Int64N(4)
+	if plan.Name() == "wide" && h.rand.IntN(2) == 0 {
+		cost = 1 + h.rand.Int64N(1<<33)
+	}
 	switch n := h.rand.IntN(100); {
 	case n < 25:
 		h.move()

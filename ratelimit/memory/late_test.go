@@ -53,7 +53,7 @@ func newLateHistory(t *testing.T, seed int) *lateHistory {
 	for len(h.plans) < 3 {
 		quotas := make([]ratelimit.Quota, 1+h.rand.IntN(3))
 		for i := range quotas {
-			limit := pick[int64](h.rand, 1, 2, 3, 7, 20, 333_333, fixedwindow.MaxUnits)
+			limit := pick[int64](h.rand, 1, 2, 3, 7, 20, 333_333, 1<<33, fixedwindow.MaxUnits)
 			quotas[i] = ratelimit.Quota{Limit: limit, Window: pick[time.Duration](h.rand, 1, 3, 10, 60, 3600, 366*86_400) * time.Second}
 			switch h.rand.IntN(6) {
 			case 0:

@@ -15,6 +15,7 @@ import (
 // held against, rounded down by roundLimit. A slot holds the number of its layout.
 type layout struct {
 	n       int
+	wide    uint8 // bit i is set: the i-th window is wide; see slot
 	lengths [maxWindows]time.Duration
 	limits  [maxWindows]int64
 }
@@ -27,19 +28,33 @@ func roundLimit(limit int64) int64 {
 }
 
 // window returns the i-th window, which it has, of a slot with the meter m and this
-// layout, if it is not of a smooth quota.
+// layout, if it is neither of a smooth quota nor wide.
 func (l *layout) window(i int, slot slot, m meter) window {
 	w := slot.word(i)
 	return window{l.lengths[i], l.limits[i], w.used(m.count()), w.end()}
 }
 
-// anyWindow is window for smooth quotas too.
+// anyWindow is window for smooth quotas and wide windows too.
 func (l *layout) anyWindow(i int, slot slot, m meter) window {
 	w := l.window(i, slot, m)
 	if w.isSmooth() {
 		w.used = int64(slot.word(i).began())
+	} else if second := l.second(i); second > 0 && slot.has(second) {
+		w.used += int64(slot.word(second))
 	}
 	return w
+}
+
+// words returns how many words a slot has beside hash and meter.
+func (l *layout) words() int { return l.n + bits.OnesCount8(l.wide) }
+
+// second returns which of these words is the second one of the i-th window; 0 if it is not
+// wide.
+func (l *layout) second(i int) int {
+	if l.wide>>i&1 == 0 {
+		return 0
+	}
+	return l.n + bits.OnesCount8(l.wide&(1<<i-1))
 }
 
 // A sharedLayout never changes, but for its count. Another one may get its number once no

@@ -95,7 +95,7 @@ func New(opts Options) (*Limiter, error) {
 	for i := range l.segments {
 		s := &l.segments[i]
 		s.table, s.capacity, s.layouts, s.key = &l.tables[i], &l.capacity, &l.layouts, &l.key
-		s.table.Store(newTable(minSlots, firstWindow+recordWindows))
+		s.table.Store(newTable(minSlots, firstWindow+recordWords))
 	}
 	return l, nil
 }

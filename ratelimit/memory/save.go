@@ -219,10 +219,12 @@ func (s *segment) encode(slot slot, m meter) Record {
 // the secret, by which an engine with another secret knows the record as not its own. Then
 // come variable-length integers: of an account the length, limit, used and end of each
 // window, as a window has them; of a record its fields, and then the name of the subject
-// if it has a ban.
+// if it has a ban. A window that has not begun has the limit savedNoLimit. A window with this
+// number as its limit has one more, which decodeAccount rounds down.
 const (
-	kindAccount = 5
-	kindRecord  = 6
+	kindAccount  = 5
+	kindRecord   = 6
+	savedNoLimit = 1 << 32
 )
 
 var (
@@ -242,7 +244,13 @@ func (k *hashKey) dataHead(key uint64) []byte {
 
 func (a *account) encode(b []byte) []byte {
 	for _, w := range a.windows() {
-		for _, n := range []int64{int64(w.length / time.Second), w.limit, w.used, w.end} {
+		limit := w.limit
+		if !w.begun() {
+			limit = savedNoLimit
+		} else if limit == savedNoLimit {
+			limit++
+		}
+		for _, n := range []int64{int64(w.length / time.Second), limit, w.used, w.end} {
 			b = binary.AppendVarint(b, n)
 		}
 	}
@@ -254,11 +262,14 @@ func decodeAccount(data []byte) (a account, err error) {
 	for len(data) > 0 || a.n == 0 {
 		var length, limit, used, end int64
 		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
-			length == 0 || length < -longest || length > longest || limit < 1 || limit > noLimit ||
+			length == 0 || length < -longest || length > longest || limit < 1 || limit > fixedwindow.MaxUnits ||
 			used < 0 || used > fixedwindow.MaxUnits || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
 			return a, errData
 		}
 		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}
+		if limit == savedNoLimit {
+			w.limit = noLimit
+		}
 		if a.n > 0 && w.length <= a.all[a.n-1].length {
 			return a, errData
 		}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -384,7 +385,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"a limit of nothing":  {5, 120, 0, 2, 2},
 		"a negative usage":    {5, 120, 2, 1, 2},
 		"two equal windows":   {5, 120, 2, 2, 2, 120, 2, 2, 2},
-		"more than the most":  {5, 120, 2, 128, 128, 128, 128, 32, 2},
+		"more than the most":  {5, 120, 2, 128, 128, 128, 128, 128, 128, 128, 32, 2},
 		"a negative end":      {5, 120, 2, 2, 1},
 		"a record's data":     {6, 2, 0, 2, 2, 0, 2, 2},
 	} {
@@ -447,4 +448,20 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("%x was saved as %x and then as %x", data, first, second)
 		}
 	})
+}
+
+// A limit that is saved is read as it was, also one of 2³², which stands for that of a window
+// that has not begun. So does 2³² in what was saved before limits were larger.
+func TestLimitsAreSaved(t *testing.T) {
+	for _, limit := range []int64{1, 15, 1<<32 - 1<<28, 1 << 32, 1<<32 + 1<<29, roundLimit(fixedwindow.MaxUnits), noLimit} {
+		want := account{n: 1, all: [maxWindows]window{{length: time.Minute, limit: limit, used: 5, end: 60}}}
+		got, err := decodeAccount(want.encode(nil))
+		if err != nil || got != want {
+			t.Errorf("limit %d: %+v was read, %v, want %+v", limit, got, err, want)
+		}
+	}
+	before := binary.AppendVarint([]byte{120}, 1<<32)
+	if a, err := decodeAccount(append(before, 0, 120)); err != nil || a.all[0].begun() {
+		t.Errorf("a window that has not begun, of the format before: %+v, %v", a, err)
+	}
 }

@@ -113,10 +113,10 @@ func (s *subject) reserve() (err error) {
 	}
 	if s.found {
 		s.layouts.remove(s.meter.layout())
-		s.fit(0, s.account.n)
+		s.fit(0, layout.words())
 		return nil
 	}
-	if _, err = s.place(s.hash, s.account.n); err != nil {
+	if _, err = s.place(s.hash, layout.words()); err != nil {
 		s.layouts.remove(s.number)
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *subject) unplace() {
 // write writes the account into the room that reserve made.
 func (s *subject) write(flags meter) {
 	slot, _ := s.slot()
-	s.account.write(slot)
+	s.account.write(slot, &s.layouts.get(s.number).layout)
 	m := newMeter(s.account.count, s.number) | flags | s.recordFlag() | s.meter&(stored|dirty)
 	slot.setMeter(m.after(slot.meter()))
 	s.noteHeld(s.hash)
@@ -176,7 +176,7 @@ func (s *subject) putRecord(r record, flags meter) error {
 		s.drop(recordHash(s.hash))
 		return nil
 	}
-	slot, err := s.place(recordHash(s.hash), recordWindows)
+	slot, err := s.place(recordHash(s.hash), recordWords)
 	if err != nil {
 		return err
 	}
@@ -188,9 +188,9 @@ func (s *subject) putRecord(r record, flags meter) error {
 	return nil
 }
 
-// place returns the slot of a key, or a new one, which it leaves frozen. The key is
-// the hash of the account or of the record.
-func (s *subject) place(key uint64, windows int) (slot, error) {
+// place returns the slot of a key, or a new one of so many words beside hash and meter,
+// which it leaves frozen. The key is the hash of the account or of the record.
+func (s *subject) place(key uint64, words int) (slot, error) {
 	t := s.table.Load()
 	if i, found := t.find(key); found {
 		return t.slot(i), nil
@@ -201,7 +201,7 @@ func (s *subject) place(key uint64, windows int) (slot, error) {
 	if !s.makeRoom(s.now) {
 		return nil, errFull
 	}
-	s.fit(1, windows)
+	s.fit(1, words)
 	t = s.table.Load()
 	i, _ := t.find(key)
 	slot := t.slot(i)
@@ -211,30 +211,31 @@ func (s *subject) place(key uint64, windows int) (slot, error) {
 	return slot, nil
 }
 
-// fit makes the table large enough for n more slots in use, and for so many windows in each.
-func (s *segment) fit(n uint64, windows int) {
+// fit makes the table large enough for n more slots in use, and for so many words in each
+// beside hash and meter.
+func (s *segment) fit(n uint64, words int) {
 	t := s.table.Load()
 	slots := t.slots
 	if (s.used+n)*100 > slots*fullest {
 		slots = max(slots+max(slots/4, minSlots), (s.used+n)*100/fullest+1)
 	}
-	if slots > t.slots || uint64(windows+firstWindow) > t.stride {
-		s.resize(slots, windows)
+	if slots > t.slots || uint64(firstWindow+words) > t.stride {
+		s.resize(slots, words)
 	}
 }
 
-// resize gives the table another size, with slots as small as so many windows and the
+// resize gives the table another size, with slots as small as so many words and the
 // account with the most allow.
-func (s *segment) resize(slots uint64, windows int) {
+func (s *segment) resize(slots uint64, words int) {
 	t := s.table.Load()
-	stride := uint64(firstWindow + max(windows, recordWindows))
+	stride := uint64(firstWindow + max(words, recordWords))
 	for i := range t.slots {
 		switch m := t.slot(i).meter(); {
 		case t.slot(i).hash() == 0:
-		case m.isFrozen(): // how many windows it is about to have is not known
+		case m.isFrozen(): // how many words it is about to have is not known
 			stride = max(stride, t.stride)
 		default:
-			stride = max(stride, uint64(firstWindow+s.layouts.get(m.layout()).n))
+			stride = max(stride, uint64(firstWindow+s.layouts.get(m.layout()).words()))
 		}
 	}
 	s.table.Store(t.resized(slots, stride))

@@ -25,6 +25,10 @@ import (
 // window has used is the count less the count when it began, so that one
 // compare-and-swap of the meter charges a request to every window.
 //
+// A wide window, of which 2³² units or more are used, has a second word behind the words of
+// all windows. It holds the units that were used when the account was last written under the
+// lock, and the first word the count at that time. The layout says which windows are wide.
+//
 // The word of a smooth quota has the time at which its bucket is full: the lower half is
 // that time in Unix seconds, rounded up, and the upper half by how much, in 2⁻³² seconds.
 //
@@ -144,6 +148,9 @@ func newWindowWord(began uint32, end int64) windowWord {
 func (w windowWord) began() uint32           { return uint32(w >> 32) }
 func (w windowWord) end() int64              { return int64(uint32(w)) }
 func (w windowWord) used(count uint32) int64 { return int64(count - w.began()) }
+
+// maxNarrow is the most units that one word counts. The lock writes a word that would have more.
+const maxNarrow = 1<<32 - 1
 
 // copyTo freezes a slot and copies it into another one. The meter there gets the
 // version that follows its own.

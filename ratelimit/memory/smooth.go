@@ -114,8 +114,8 @@ func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
 	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, cost, cost+units), now)
 }
 
-// admitSmooth is admit for an account with a smooth quota. To charge one changes the word of
-// its bucket beside the meter, so that the slot is held meanwhile, as by a group. If
+// admitSmooth is admit for an account with a smooth quota or a wide window. To charge a bucket
+// changes its word beside the meter, so that the slot is held meanwhile, as by a group. If
 // a quota refuses the request, it also returns until when, in Unix nanoseconds.
 func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, refusedUntil int64) {
 	for {
@@ -164,8 +164,8 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 	return m.charged(d.Cost).after(m)
 }
 
-// smoothStates is states for an account with a smooth quota. If units are given, there must
-// be room for them, and d says what is left once they are charged.
+// smoothStates is states for an account with a smooth quota or a wide window. If units are
+// given, there must be room for them, and d says what is left once they are charged.
 func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units int64) (lastEnd, refusedUntil int64) {
 	var until gcra.Time
 	quotas := 0
@@ -174,6 +174,9 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 			return 0, 0
 		}
 		w := l.anyWindow(k, slot, m)
+		if !w.isSmooth() && units > maxNarrow-slot.word(k).used(m.count()) {
+			return 0, 0
+		}
 		i := of(d.Plan).Find(w.length)
 		if i < 0 { // a window of another plan
 			if !w.stays(d) {
@@ -203,7 +206,7 @@ func (w *window) stays(d *ratelimit.Decision) bool {
 	if w.isSmooth() {
 		return w.inUse(d.Time) // it is not charged
 	}
-	return w.open(d.Time) && w.used > 0 && w.fits(d.Cost)
+	return w.open(d.Time) && w.used > 0 && d.Cost <= fixedwindow.MaxUnits-w.used
 }
 
 // state puts what is left of the plan's i-th quota after so many units are charged into d.

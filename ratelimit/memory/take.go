@@ -66,6 +66,9 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 		var least, latest int64 // of the applicable quota
 		i, quotas := 0, of(d.Plan).Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
+		if layout.wide != 0 {
+			return l.admitSmooth(slot, h, d, hold)
+		}
 		windows := layout.n
 		for k := range windows {
 			if !slot.has(k) {
@@ -87,7 +90,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 			}
 			limit := of(d.Plan).Limit(i)
 			left := limit - w.used
-			if left < d.Cost || limit < w.limit {
+			if left < d.Cost || limit < w.limit || !w.fits(d.Cost) {
 				return false, 0
 			}
 			left -= d.Cost
@@ -186,11 +189,12 @@ func (l *Limiter) look(t *table, slot slot, h uint64, d *ratelimit.Decision) ver
 // states puts what each quota of the plan has left into d. It returns the end of the
 // last window to end, and until when one refuses the request, in Unix nanoseconds, which is
 // then the applicable one; 0 if none does. If lastEnd is 0, the lock must be taken,
-// since a window must begin first or its limit be lowered, or there is a smooth quota.
+// since a window must begin first or its limit be lowered, or there is a smooth quota or a
+// wide window.
 func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
 	plan, now, i := d.Plan, d.Time, 0
 	for k := range l.n {
-		if !slot.has(k) {
+		if !slot.has(k) || l.wide != 0 {
 			return 0, 0
 		}
 		w := l.window(k, slot, m)

@@ -9,8 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Usage is kept in four bytes. A request carries from each byte into the next,
-// in each window by itself, up to the last unit of the limit.
+// Usage is kept in four bytes, and from 2³² units on in eight. A request carries from each
+// byte into the next, in each window by itself, up to the last unit of the limit.
 func TestUsageCarries(t *testing.T) {
 	m, c := mini(t)
 	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
@@ -18,7 +18,7 @@ func TestUsageCarries(t *testing.T) {
 	l := newLimiter(t, c)
 	const most = fixedwindow.MaxUnits
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(most), ratelimit.PerDay(most))
-	before := []int64{1, 255, 1<<16 - 1, 1<<24 - 1, most - 2}
+	before := []int64{1, 255, 1<<16 - 1, 1<<24 - 1, 1<<32 - 4, 1<<32 - 2, 1 << 32, 5<<32 - 1, most - 2}
 	for _, minute := range before {
 		for _, day := range before {
 			subject := fmt.Sprint(minute, " and ", day)

@@ -24,7 +24,8 @@
 // one that does not answer does not delay the subjects of the others.
 //
 // A denial costs the server less than twice as much as an admission, and a smooth quota
-// less than twice as much as one with windows, also in a group.
+// less than twice as much as one with windows, also in a group. An admission that takes
+// 2 µs takes 15 once 2^32 units or more of a window are used.
 //
 // A call with context.Background is sent on its caller's goroutine. One with a context
 // that can end needs another, at a cost of one to some ten microseconds.
@@ -45,7 +46,7 @@
 // and bans. Without persistence a restart loses all of them. With appendfsync everysec a
 // crash loses up to about two seconds, with always nothing. All of this can only admit too
 // much. Every key expires; a subject with two quotas and a name of 45 bytes takes 195
-// bytes, 225 once it was limited.
+// bytes, 225 once it was limited, and 12 more for each window with 2^32 units or more used.
 //
 // # Versions
 //

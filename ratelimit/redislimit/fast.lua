@@ -158,6 +158,7 @@ while takes and at <= last do
           break
         end
         if used + units > limits[q] then
+          if limits[q] == WIDE_LIMIT then w = n + 2 break end -- the limit may be larger
           fits = false
           if used + cost > limits[q] then
             local a, b, c, d, e, f, g, h = byte(heads, 8 * q - 7, 8 * q)

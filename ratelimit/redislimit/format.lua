@@ -8,10 +8,12 @@
 --          mark follows.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
---                          limit 4, the shortest window first; then the penalty:
+--                          limit 4 (at most WIDE_LIMIT, see below), the shortest
+--                          window first; then the penalty:
 --                          strikes 2, grace 4 (milliseconds), decay 4, ban 4,
 --                          growth 1, max 4, forgive 4 (seconds); then for each
---                          calendar quota five boundaries 4; then for each
+--                          calendar quota five boundaries 4; then for each quota
+--                          with WIDE_LIMIT the cost 8 and its limit 8; then for each
 --                          smooth quota three spans of time 8: until cost, the
 --                          limit, and the burst are back
 --            T  take       the same, if a quota is smooth
@@ -22,13 +24,14 @@
 --                          subject 1 and of its plan 1, from 1. Of a group all takes are
 --                          made, or none. Groups are decided one after the other, and may
 --                          share subjects
---            a  add        units 4, quotas 1, for each quota window 4 and the end of
---                          the window that was charged 4, 0 if none was; then the second
---                          of the charge 4, the number of the other windows that were
---                          charged 1, and window 4 and end 4 of each; then for each
---                          smooth quota three times 8: how long the units and the limit
---                          take to come back, and until when a bucket without other
---                          charges owes some of this one
+--            a  add        units 4, the lower half of eight bytes; quotas 1, for each
+--                          quota window 4 and the end of the window that was charged 4,
+--                          0 if none was; then the second of the charge 4, the number
+--                          of the other windows that were charged 1, and window 4 and
+--                          end 4 of each; then for each smooth quota three times 8: how
+--                          long the units and the limit take to come back, and until
+--                          when a bucket without other charges owes some of this one;
+--                          then the upper half of the units 4
 --            r  give back  the same
 --            b  ban        whole seconds 4, and nanoseconds 4
 --            u  unban, x  reset, s  show: nothing
@@ -87,13 +90,23 @@
 -- of smooth quotas are two numbers, seconds and 2^-32 seconds. The sums, and the reasons,
 -- are those of package gcra.
 --
+-- A window of which 2^32 units or more are used has a second entry behind all others, with
+-- the same end, and a length that is WIDE more. There used is how many times 2^32 units are
+-- used, and in the first entry it is the rest. A version that does not know such entries
+-- keeps them, as if they were of a smooth quota that it has no plan for.
+--
+-- Units are at most 2^53 - 1. A take has a limit of WIDE_LIMIT in place of a larger one, and
+-- a cost of 2^32 - 1, which does not fit into it, in place of a larger one. The fast part
+-- leaves what does not fit into WIDE_LIMIT to operations.lua, which reads the whole numbers.
+--
 -- Binary numbers are big-endian and unsigned. Times are Unix seconds where nothing
 -- else is said; 32 bits of them last until 2106.
 --
 -- Lua's numbers are doubles, exact up to 2^53. The largest here are milliseconds since 1970
--- (2^41), requests times cost (2^48), and microseconds of a second times 2^32 (2^52). All
--- are whole: every division is exact or rounded down. They become decimal digits only as
--- arguments of Redis commands, and are seconds there.
+-- (2^41), microseconds of a second times 2^32 (2^52), and units. A sum of units over 2^53 may
+-- be rounded, and becomes MAX_UNITS. All are whole: every division is exact or rounded down.
+-- That of units is never rounded up before, since both numbers are less than 2^53. They
+-- become decimal digits only as arguments of Redis commands, and are seconds there.
 
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
@@ -101,6 +114,8 @@ local AFTERLIFE = 5 -- seconds that a key outlives what it holds
 local DAY, MONTH = 172801, 2764801
 local SMOOTH = 2147483648 -- what the length of a smooth quota is more than its window
 local SECOND = 4294967296 -- of 2^-32 seconds
+local WIDE = 3221225472 -- what the length of the second entry of a window is more than its window
+local WIDE_LIMIT = 4294967294
 
 local arg, counts = ARGV[1], ARGV[2] or ''
 local op = sub(arg, 1, 1)

@@ -42,6 +42,9 @@ func TestFormat(t *testing.T) {
 	if err := addUsage(l, "id", "owner:merged", plan, [4]int64{1, 300}, now); err != nil {
 		t.Fatal(err)
 	}
+	if err := addUsage(l, "", "owner:wide", plan, [4]int64{7, 5<<32 + 9}, now); err != nil {
+		t.Fatal(err)
+	}
 	got := map[string]string{}
 	for _, key := range m.Keys() {
 		if scores, err := m.SortedSet(key); err == nil {
@@ -60,6 +63,8 @@ func TestFormat(t *testing.T) {
 		// Limited since then, banned for the first time, until 12:01:30, for a minute.
 		"test{25b}:owner:banned": heads + "00000002" + "00000002" + "019ca9457f30" + "0000" + "01" + "69a42a9a" + "0000003c" + "69a57c1a",
 		"test{25b}":              "owner:banned 1772366490",
+		// More is used of the day than four bytes hold.
+		"test{206}:owner:wide": heads + "c0015180" + "69a4d300" + "00000007" + "00000009" + "00000005",
 		// A long name, and usage that was counted elsewhere, with a mark for each window.
 		"test{154}#4f09c297640b21097a0fdf5a35d3de5379a50fe1312ebf75e1d2989f9c7b61dc": heads + "00000001" + "00000001",
 		"test{165}:owner:merged":                     heads + "00000001" + "0000012c",

@@ -5,7 +5,7 @@ local function ours(k)
   local v = values[k]
   if not v then return call('EXISTS', KEYS[k]) == 0 end
   local windows_size = record_at(v) - 1
-  return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= MAX_WINDOWS * WINDOW
+  return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= 2 * MAX_WINDOWS * WINDOW
 end
 
 -- look reads subject k, opens the windows of the plan that are missing, and returns how
@@ -114,6 +114,7 @@ end
 -- open a window, and a charge from after its end moves it.
 local function change(k, v)
   read_plan(1)
+  cost = cost + number(arg, #arg - 3) * (MAX_U32 + 1)
   local second, others, charged = number(arg, rest), byte(arg, rest + 4), {}
   read_spans(rest + 5 + 8 * others)
   for q = 1, quotas do
@@ -137,7 +138,7 @@ local function change(k, v)
     elseif second >= w.ending then
       w.ending = ending
     end
-    w.used = min(w.used + cost, MAX_U32)
+    w.used = min(w.used + cost, MAX_UNITS)
   end
   local function at_bucket(length, spans)
     local w = find(length)

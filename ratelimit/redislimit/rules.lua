@@ -5,6 +5,7 @@ local floor, max, min, insert, remove = math.floor, math.max, math.min, table.in
 local WINDOW, RECORD = 12, 21 -- bytes
 local MAX_WINDOWS = 8        -- of one subject
 local MAX_U32 = 4294967295
+local MAX_UNITS = 9007199254740991 -- of a window
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
 local MARK_LASTS = 60        -- seconds that a mark lasts at least
 local CLOCKS_APART = 86400   -- seconds that a charge may come from the future, to be changed once
@@ -19,6 +20,10 @@ end
 local function number(s, i)
   local a, b, c, d = byte(s, i, i + 3)
   return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+local function eight(s, i)
+  return number(s, i) * (MAX_U32 + 1) + number(s, i + 4)
 end
 
 local function two(x)
@@ -65,6 +70,9 @@ local function use_plan(at)
       for i = 1, 5 do five[i] = number(arg, p + 4 * i - 4) end
       boundaries[q], p = five, p + 20
     end
+  end
+  for q = 1, quotas do
+    if limits[q] == WIDE_LIMIT then cost, limits[q], p = eight(arg, p), eight(arg, p + 8), p + 16 end
   end
   read_spans(p)
 end
@@ -189,7 +197,13 @@ local function read(k)
   local p = record_at(v)
   subject = {number = k, windows = windows}
   for i = 1, (p - 1) / WINDOW do
-    windows[i] = {length = number(v, 8 * i - 7), ending = number(v, 8 * i - 3), used = number(v, (p - 1) / WINDOW * 8 + 4 * i - 3)}
+    local length, used = number(v, 8 * i - 7), number(v, (p - 1) / WINDOW * 8 + 4 * i - 3)
+    local w = length >= WIDE and find(length - WIDE)
+    if w then
+      w.used = w.used + used * (MAX_U32 + 1)
+    else
+      insert(windows, {length = length, ending = number(v, 8 * i - 3), used = used})
+    end
   end
   clear()
   if p > #v then return end
@@ -239,7 +253,7 @@ end
 -- admitted request clears the strikes.
 local function charge(requests)
   for _, w in ipairs(subject.windows) do
-    if w.length < SMOOTH then w.used = min(w.used + requests * cost, MAX_U32) end
+    if w.length < SMOOTH then w.used = min(w.used + requests * cost, MAX_UNITS) end
   end
   for q = 1, quotas do
     if spans[q] then
@@ -323,14 +337,20 @@ end
 -- Buckets that are full are left out.
 local function value()
   local v, counters, last, s = '', '', 0, subject
+  local wide, wide_counters = '', ''
   for _, w in ipairs(s.windows) do
     if w.used > 0 or w.length < SMOOTH and not w.new or w.length >= SMOOTH and w.ending > 0 then
       v = v .. four(w.length) .. four(w.ending)
-      counters = counters .. four(w.used)
+      local rest = w.used % (MAX_U32 + 1)
+      counters = counters .. four(rest)
+      if w.used > MAX_U32 then
+        wide = wide .. four(WIDE + w.length) .. four(w.ending)
+        wide_counters = wide_counters .. four((w.used - rest) / (MAX_U32 + 1))
+      end
       last = max(last, w.ending)
     end
   end
-  v = v .. counters
+  v = v .. wide .. counters .. wide_counters
   if s.first > 0 or s.ban_ends > 0 then -- as there is with strikes, and with a level
     s.expires = min(s.expires, MAX_U32)
     last = max(last, s.expires)

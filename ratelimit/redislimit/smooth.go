@@ -9,8 +9,11 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// smoothLength is what the length of a smooth quota is more than its window.
-const smoothLength = 1 << 31
+// What a length in Redis is more than the window. See format.lua.
+const (
+	smoothLength = 1 << 31 // of a smooth quota
+	wideLength   = 3 << 30 // of the second entry of a window
+)
 
 // lengthOf returns what stands for a kind of windows where Redis has a length.
 func lengthOf(kind time.Duration) uint32 {

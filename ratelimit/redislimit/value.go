@@ -61,19 +61,36 @@ func (a *answer) value() (v value, err error) {
 			v.since, v.length = 0, v.since
 		}
 	}
-	v.n = len(windows) / windowSize
-	if len(windows)%windowSize != 0 || v.n > maxWindows {
+	n := len(windows) / windowSize
+	if len(windows)%windowSize != 0 {
 		return v, unavailable(errReply)
 	}
-	counters := windows[8*v.n:]
-	for i := range v.n {
-		length, end := u32(windows[8*i:]), u32(windows[8*i+4:])
-		v.windows[i] = window{kindOf(length), end, u32(counters[4*i:])}
+	counters := windows[8*n:]
+	for i := range n {
+		length, end, used := u32(windows[8*i:]), u32(windows[8*i+4:]), u32(counters[4*i:])
+		if length >= wideLength {
+			v.widen(kindOf(length-wideLength), used)
+			continue
+		}
+		if v.n == maxWindows {
+			return v, unavailable(errReply)
+		}
+		v.windows[v.n] = window{kindOf(length), end, used}
+		v.n++
 	}
 	if a.letter == notMade {
 		v.expire(fixedwindow.Seconds(a.time))
 	}
 	return v, nil
+}
+
+// widen adds so many times 2³² units to the window of a length.
+func (v *value) widen(length time.Duration, used int64) {
+	for i := range v.windows[:v.n] {
+		if v.windows[i].length == length {
+			v.windows[i].used += used << 32
+		}
+	}
 }
 
 // expire drops what is over at a time, in Unix seconds: a subject that was not charged

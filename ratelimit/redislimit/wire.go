@@ -82,9 +82,9 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	default:
 		return b
 	}
-	b = append(u32(b, uint32(op.cost)), byte(of(op.plan).Len()))
+	b = append(u32(b, clamp(op.cost)), byte(of(op.plan).Len()))
 	for i := range of(op.plan).Len() {
-		b = u32(u32(b, lengthOf(of(op.plan).Kind(i))), uint32(of(op.plan).Limit(i)))
+		b = u32(u32(b, lengthOf(of(op.plan).Kind(i))), uint32(min(of(op.plan).Limit(i), wideLimit)))
 	}
 	p := op.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
@@ -104,13 +104,27 @@ func (op *operation) appendBoundaries(b []byte, now int64) []byte {
 			b = binary.BigEndian.AppendUint32(b, clamp(boundary))
 		}
 	}
-	return op.appendSpans(b)
+	return op.appendSpans(op.appendWide(b))
+}
+
+// wideLimit stands in for a larger limit. See format.lua.
+const wideLimit = math.MaxUint32 - 1
+
+// appendWide appends the cost and the limit for each quota with a limit of wideLimit or more.
+func (op *operation) appendWide(b []byte) []byte {
+	for i := range of(op.plan).Len() {
+		if limit := of(op.plan).Limit(i); limit >= wideLimit {
+			b = appendU64(appendU64(b, uint64(op.cost)), uint64(limit))
+		}
+	}
+	return b
 }
 
 // appendTo appends the change and the charge.
 func (c *change) appendTo(b []byte) []byte {
 	u32, d := binary.BigEndian.AppendUint32, &c.charge
-	b = append(u32(b, uint32(max(c.units, -c.units))), byte(of(d.Plan).Len()))
+	units := max(c.units, -c.units)
+	b = append(u32(b, uint32(units)), byte(of(d.Plan).Len()))
 	for i := range of(d.Plan).Len() {
 		b = u32(u32(b, lengthOf(of(d.Plan).Kind(i))), clamp(d.States[i].Reset))
 	}
@@ -123,11 +137,11 @@ func (c *change) appendTo(b []byte) []byte {
 			b[others]++
 		}
 	}
-	return c.appendSpans(b)
+	return u32(c.appendSpans(b), uint32(units>>32))
 }
 
-// clamp returns a time in Unix seconds, or the nearest one that the script can read.
-func clamp(t int64) uint32 { return uint32(min(max(t, 0), math.MaxUint32)) }
+// clamp returns the nearest number that four bytes hold.
+func clamp(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 

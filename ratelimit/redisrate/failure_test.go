@@ -19,8 +19,9 @@ import (
 )
 
 func TestCheck(t *testing.T) {
+	const most = 100_000 * int64(fixedwindow.MaxLength/time.Second)
 	overAnInt := "" // an int of 64 bits holds every limit
-	if math.MaxInt < fixedwindow.MaxUnits {
+	if math.MaxInt < most {
 		overAnInt = "a limit of at most"
 	}
 	f := newFixture(t, redisrate.Options{Windows: []time.Duration{time.Second, fixedwindow.MaxLength}})
@@ -31,13 +32,13 @@ func TestCheck(t *testing.T) {
 	}{
 		{"one quota", plan(ratelimit.PerSecond(1)), ""},
 		{"as fast as can be", plan(ratelimit.PerSecond(100_000)), ""},
-		{"as many as can be", plan(ratelimit.Quota{Limit: min(fixedwindow.MaxUnits, math.MaxInt), Window: fixedwindow.MaxLength}), ""},
+		{"as many as can be", plan(ratelimit.Quota{Limit: min(most, math.MaxInt), Window: fixedwindow.MaxLength}), ""},
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
 		{"a calendar window", plan(ratelimit.PerMonth(10)), "cannot count in calendar windows"},
 		{"too fast", plan(ratelimit.PerSecond(100_001)), "at most 100000 units a second"},
-		{"over an int", plan(ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}), overAnInt},
+		{"over an int", plan(ratelimit.Quota{Limit: most, Window: fixedwindow.MaxLength}), overAnInt},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx := context.Background()

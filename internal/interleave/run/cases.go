@@ -15,9 +15,11 @@ var (
 
 var (
 	drops = ratelimit.PerMinute(6).Smooth(2) // two units at once, and one more every ten seconds
+	huge  = ratelimit.MustPlan("huge", penalty, ratelimit.PerMinute(1<<33), ratelimit.PerDay(1<<33))
 	large = ratelimit.MustPlan("large", penalty, ratelimit.PerMinute(10), ratelimit.PerDay(20))
 	plans = byName(
 		large,
+		huge,
 		ratelimit.MustPlan("hour", penalty, ratelimit.PerHour(20)),
 		ratelimit.MustPlan("day", penalty, ratelimit.PerDay(20)),
 		ratelimit.MustPlan("two", penalty, ratelimit.PerMinute(2), ratelimit.PerDay(4)),
@@ -145,6 +147,16 @@ var cases = []row{
 	{"a charge beside a take of a smooth quota", "take a mixed => charge 1 a mixed | take a mixed"},
 	{"a reset beside two takes of a smooth quota", "take a mixed => reset a | take a mixed, take a mixed"},
 	{"a save beside two takes of a smooth quota", "take a mixed => save | take a mixed, take a mixed"},
+
+	// Windows of which more is used than 32 bits hold.
+	{"two takes that make windows wide", "take 4294967290 a huge => take 5 a huge, take 5 a huge | take 5 a huge"},
+	{"two takes of wide windows, one unit left", "take 8589934591 a huge => take a huge | take a huge"},
+	{"takes that fill the words of wide windows", "take 4294967296 a huge, take 4294967290 a huge => take 5 a huge | take a huge, take a huge"},
+	{"a plan switch beside a take of wide windows", "take 4294967297 a huge => take a two | take a day | take 2 a huge"},
+	{"a refund that makes wide windows narrow, beside takes", "take a huge, take 4294967296 a huge => refund a | take a huge, take a huge"},
+	{"windows that get wide beside a subject behind", "take first huge, take second large => take 4294967296 first huge | reset second | take second large"},
+	{"a reset, a new subject and a save beside takes of wide windows", "take 4294967297 first huge, take second huge => reset first, save | take first huge | take second huge"},
+	{"a group of wide windows beside takes by one caller", "take 8589934591 a huge, take b two => all a huge + b two | take b two, take a huge"},
 
 	// Another rate and burst of the same window.
 	{"a take of a smooth quota beside one at another rate", "take a faster, take a mixed, clock 10s => take a mixed, take a faster | take a faster"},
