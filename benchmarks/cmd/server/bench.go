@@ -30,10 +30,8 @@ var sections = []section{
 	{"requests", measureRequests},
 	{"shared", measureShared},
 	{"latency", measureLatency},
-	{"pages", measurePages},
 	{"durable", measureDurable},
 	{"connections", measureConnections},
-	{"start", measureStart},
 	{"memory", measureMemory},
 }
 

@@ -48,7 +48,7 @@ func run() error {
 		return serveBare()
 	}
 	var o options
-	flag.BoolVar(&o.long, "long", false, "a million pets and subjects, 100 thousand keys, and more rounds")
+	flag.BoolVar(&o.long, "long", false, "a million subjects, and more rounds")
 	flag.BoolVar(&o.quick, "quick", false, "only check that everything is answered as it should be")
 	flag.DurationVar(&o.duration, "duration", 0, "how long each measurement takes, in whole seconds (default 3s, with -long 5s)")
 	flag.StringVar(&o.only, "only", "", "the sections to measure, separated by commas: "+sectionNames())

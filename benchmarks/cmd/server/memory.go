@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -92,4 +93,17 @@ func (b *bench) memoryOf(state state) (int64, error) {
 		return 0, err
 	}
 	return s.memory()
+}
+
+// addSubjects sends a request without a key from each of many networks, which are an
+// IPv6 /64 each.
+func (s *petstore) addSubjects(n int) error {
+	request := get("/v1/pets", "").answered(401).with("X-Forwarded-For", "2001:db8:0000:0000::1")
+	at := bytes.Index(request.bytes(s.api), []byte(":0000:0000::1"))
+	vary := func(request []byte, n int) { copy(request[at:], fmt.Sprintf(":%04x:%04x", n>>16, n&0xffff)) }
+	l := load{address: s.api, request: request, total: n, vary: vary}
+	if _, err := l.run(s.bench.ctx); err != nil {
+		return err
+	}
+	return s.emptyLog()
 }

@@ -104,9 +104,9 @@ func TestABareServerEndsWithItsInput(t *testing.T) {
 }
 
 func TestOnlyKnownSections(t *testing.T) {
-	chosen, err := options{only: "start, requests"}.sections()
-	if err != nil || len(chosen) != 2 || chosen[0].name != "start" || chosen[1].name != "requests" {
-		t.Errorf("sections = %v, %v, want start and requests", chosen, err)
+	chosen, err := options{only: "memory, requests"}.sections()
+	if err != nil || len(chosen) != 2 || chosen[0].name != "memory" || chosen[1].name != "requests" {
+		t.Errorf("sections = %v, %v, want memory and requests", chosen, err)
 	}
 	if _, err := (options{only: "requests,speed"}).sections(); err == nil {
 		t.Error("a section that does not exist: no error")
