@@ -47,6 +47,48 @@ func Example() {
 	// ann 200 report
 }
 
+// Free users are shed before paying ones: of two requests that run, one at most is theirs.
+func ExampleNewProcess() {
+	all, err := inflight.NewProcess(2, inflight.Options{})
+	if err != nil {
+		panic(err)
+	}
+	free, err := inflight.NewProcess(1, inflight.Options{})
+	if err != nil {
+		panic(err)
+	}
+	var handler http.Handler
+	send := func(plan string) {
+		r := httptest.NewRequest("GET", "/report", nil)
+		r.Header.Set("Plan", plan)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(plan, w.Code, w.Body)
+	}
+	report := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Plan") == "free" {
+			send("free") // while the first request runs
+			send("paid")
+		}
+		fmt.Fprint(w, "report")
+	}
+	paid := all.Middleware(http.HandlerFunc(report))
+	others := free.Middleware(paid)
+	handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Plan") == "paid" { // in a service: from the principal
+			paid.ServeHTTP(w, r)
+			return
+		}
+		others.ServeHTTP(w, r)
+	})
+	send("free")
+	// Output:
+	// free 503 {"code":"overloaded","message":"The service is handling as many requests as it can. Wait as long as Retry-After says.","status":503}
+	//
+	// paid 200 report
+	// free 200 report
+}
+
 // Callers whose plans differ.
 func ExampleCaller() {
 	limits := map[string]int{"free": 1, "pro": 10}
