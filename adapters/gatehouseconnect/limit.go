@@ -30,7 +30,8 @@
 // A stream is charged once, when it opens, however many messages it carries;
 // Options.Context is for services that settle its cost when it ends. That counts in the
 // windows in which the stream opened, if they are still open. To limit the messages of
-// long streams, call Take of the engine, or a ratelimit.Waiter, for each. The server
+// long streams, call Take of the engine, or a ratelimit.Waiter, for each. Package
+// ratelimit/redislimit/slots limits how many streams a client has open at once. The server
 // has received and decoded the message of a unary call when it is counted. A message that
 // cannot be decoded is answered before, and not counted; nor are requests that reach no
 // handler, such as those of unknown methods. To count these too, put limit.ByIP around

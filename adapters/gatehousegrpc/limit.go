@@ -32,7 +32,8 @@
 // A stream is charged once, when it opens, however many messages it carries;
 // Options.Context is for services that settle its cost when it ends. That counts in the
 // windows in which the stream opened, if they are still open. To limit the messages of
-// long streams, call Take of the engine, or a ratelimit.Waiter, for each. The server
+// long streams, call Take of the engine, or a ratelimit.Waiter, for each. Package
+// ratelimit/redislimit/slots limits how many streams a client has open at once. The server
 // has received and decoded the message of a unary call when it is counted. Messages that
 // cannot be decoded, and calls of unknown methods, reach no interceptor and are not
 // counted.

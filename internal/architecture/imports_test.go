@@ -55,6 +55,7 @@ var rules = map[string][]string{
 	"ratelimit/memory":           {"ratelimit", "ratelimit/engine"},
 	"ratelimit/ratelimittest":    {"ratelimit", "ratelimit/engine"},
 	"ratelimit/redislimit":       slices.Concat(goRedis, []string{"ratelimit", "ratelimit/engine"}),
+	"ratelimit/redislimit/slots": goRedis,
 	"ratelimit/redisrate":        slices.Concat(goRedis, []string{"ratelimit", "ratelimit/engine", "github.com/go-redis/redis_rate/v10"}),
 	"ratelimit/transport":        {"apierror", "deprecation", "ratelimit", "ratelimit/engine"},
 	"ratelimit/ululelimit":       {"ratelimit", "ratelimit/engine", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},

@@ -43,5 +43,7 @@
 // alone: see the example of [NewProcess].
 //
 // Each process counts for itself: on n servers, a subject can have n times as many
-// requests in progress. A subject takes memory only while one of its requests runs.
+// requests in progress. With [Options.Shared] and package ratelimit/redislimit/slots,
+// processes share a limit in Redis. A subject takes memory only while one of its requests
+// runs.
 package inflight

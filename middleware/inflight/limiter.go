@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -47,6 +48,17 @@ type Options struct {
 
 	// Errors writes all responses to refused requests. Nil works.
 	Errors *apierror.Responder
+
+	// Shared counts a request in all processes that share the limit: Enter of a Pool of
+	// package ratelimit/redislimit/slots. It is called for each request that this
+	// process's limit admits, with the request's context, its subject and its limit, on
+	// the goroutine of the request, and must be safe for concurrent use. If leave is nil, the
+	// request is refused. Otherwise leave is called when the request has ended. An error means
+	// that Shared could not decide: then the request is admitted.
+	//
+	// Queue, Running and Subjects are about this process alone. Nil means that each process
+	// counts for itself.
+	Shared func(ctx context.Context, subject string, limit int) (leave func(), err error)
 }
 
 func (o *Options) validate() error {
@@ -78,6 +90,7 @@ type Stats struct {
 	Subjects int    // subjects with a request that runs; at most 1 with NewProcess
 	Admitted uint64 // requests within the limit, since the Limiter was made
 	Refused  uint64 // requests beyond the limit, since the Limiter was made
+	Unshared uint64 // those of Admitted for which Options.Shared returned an error
 }
 
 // A Limiter limits how many requests run at once. [New] and [NewProcess] make it. It is
@@ -90,6 +103,7 @@ type Limiter struct {
 
 	seed   maphash.Seed
 	shards [shardCount]shard
+	shared struct{ admitted, refused, unshared atomic.Uint64 } // by Options.Shared
 }
 
 // shardCount is how many locks there are, as each request takes one twice.
@@ -146,6 +160,11 @@ func (l *Limiter) Stats() (total Stats) {
 		total.Admitted += s.Admitted
 		total.Refused += s.Refused
 	}
+	if l.opts.Shared != nil {
+		total.Admitted = l.shared.admitted.Load()
+		total.Refused += l.shared.refused.Load()
+		total.Unshared = l.shared.unshared.Load()
+	}
 	return total
 }
 
@@ -171,4 +190,24 @@ func (l *Limiter) enter(ctx context.Context, s *shard, subject string, limit int
 	d.Admitted, d.Running = s.endWait(subject, turn)
 	d.Waited = time.Since(began)
 	return d
+}
+
+// share asks Options.Shared about a request that d admits, and corrects d. It returns what
+// ends the request there.
+func (l *Limiter) share(ctx context.Context, subject string, d *Decision) (leave func()) {
+	leave, err := l.opts.Shared(ctx, subject, d.Limit)
+	switch {
+	case err != nil:
+		l.shared.unshared.Add(1)
+	case leave == nil:
+		l.shared.refused.Add(1)
+		d.Admitted = false
+		d.Running--
+		return func() {}
+	}
+	l.shared.admitted.Add(1)
+	if leave == nil {
+		leave = func() {}
+	}
+	return leave
 }

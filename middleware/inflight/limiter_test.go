@@ -1,6 +1,7 @@
 package inflight_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -265,13 +266,18 @@ func TestRelease(t *testing.T) {
 		"ends its own goroutine": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimiter(1, inflight.Options{})
+			shared := 0
+			enter := func(context.Context, string, int) (func(), error) {
+				shared++
+				return func() { shared-- }, nil
+			}
+			l := newLimiter(1, inflight.Options{Shared: enter})
 			inside := inflight.Stats{}
 			h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				inside = l.Stats()
 				end()
 			}))
-			observed := newLimiter(1, inflight.Options{Observe: func(*http.Request, inflight.Caller, inflight.Decision) { end() }})
+			observed := newLimiter(1, inflight.Options{Shared: enter, Observe: func(*http.Request, inflight.Caller, inflight.Decision) { end() }})
 			for range 2 {
 				ended(func() { serve(h, request("ann")) })
 				ended(func() { serve(observed.Middleware(http.NotFoundHandler()), request("ann")) })
@@ -281,6 +287,9 @@ func TestRelease(t *testing.T) {
 				t.Errorf("in the handler of the second request: %+v, want 1 running, 2 admitted", inside)
 			}
 			want(t, l, 0, 0, 0, 0)
+			if shared != 0 {
+				t.Errorf("%d requests still count in Options.Shared", shared)
+			}
 		})
 	}
 }

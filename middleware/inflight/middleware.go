@@ -33,6 +33,9 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	d := l.enter(r.Context(), shard, c.Subject, cmp.Or(c.Limit, l.limit))
 	if d.Admitted {
 		defer shard.leave(c.Subject) // from here on, whatever panics
+		if l.opts.Shared != nil {
+			defer l.share(r.Context(), c.Subject, &d)()
+		}
 	}
 	if l.opts.Observe != nil {
 		l.opts.Observe(r, c, d)

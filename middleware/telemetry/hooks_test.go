@@ -254,7 +254,9 @@ func TestObserveInFlight(t *testing.T) {
 	c := collect(t)
 	owners := must(inflight.New(1, func(r *http.Request) (inflight.Caller, error) {
 		return inflight.Caller{Subject: r.URL.Path}, nil
-	}, inflight.Options{}))
+	}, inflight.Options{Shared: func(context.Context, string, int) (func(), error) {
+		return nil, errors.New("away")
+	}}))
 	process := must(inflight.NewProcess(10, inflight.Options{}))
 	for name, l := range map[string]*inflight.Limiter{"owners": owners, "process": process} {
 		if err := c.ObserveInFlight(name, l); err != nil {
@@ -270,6 +272,7 @@ func TestObserveInFlight(t *testing.T) {
 		send(refused, "/ann")
 		for name, want := range map[string]map[string]int64{
 			"gatehouse.in_flight.requests": {"owners admitted": 2, "owners refused": 1, "process admitted": 3, "process refused": 0},
+			"gatehouse.in_flight.unshared": {"owners": 2, "process": 0},
 			"gatehouse.in_flight.running":  {"owners": 2, "process": 2},
 			"gatehouse.in_flight.waiting":  {"owners": 0, "process": 0},
 			"gatehouse.in_flight.subjects": {"owners": 2, "process": 1},

@@ -137,6 +137,7 @@ func (t *Telemetry) ObserveInFlight(name string, l *inflight.Limiter) error {
 	admitted, refused := with(limiter, resultKey.String("admitted")), with(limiter, resultKey.String("refused"))
 	return t.make(func(m *maker) {
 		requests := m.counter("gatehouse.in_flight.requests", "{request}", "Requests that a limit on requests in progress admitted or refused")
+		unshared := m.counter("gatehouse.in_flight.unshared", "{request}", "Requests admitted by the limit of this process alone, because the shared one could not decide")
 		running := m.gauge("gatehouse.in_flight.running", "{request}", "Requests in progress")
 		waiting := m.gauge("gatehouse.in_flight.waiting", "{request}", "Requests that wait for another one to finish")
 		subjects := m.gauge("gatehouse.in_flight.subjects", "{subject}", "Subjects with a request in progress")
@@ -144,11 +145,12 @@ func (t *Telemetry) ObserveInFlight(name string, l *inflight.Limiter) error {
 			s := l.Stats()
 			o.ObserveInt64(requests, int64(s.Admitted), admitted)
 			o.ObserveInt64(requests, int64(s.Refused), refused)
+			o.ObserveInt64(unshared, int64(s.Unshared), attrs)
 			o.ObserveInt64(running, int64(s.Running), attrs)
 			o.ObserveInt64(waiting, int64(s.Waiting), attrs)
 			o.ObserveInt64(subjects, int64(s.Subjects), attrs)
 			return nil
-		}, requests, running, waiting, subjects)
+		}, requests, unshared, running, waiting, subjects)
 	})
 }
 

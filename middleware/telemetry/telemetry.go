@@ -29,6 +29,7 @@
 //	gatehouse.failover.pending          gauge (subject)
 //	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
 //	gatehouse.in_flight.requests        counter (request)    gatehouse.limiter, gatehouse.result
+//	gatehouse.in_flight.unshared        counter (request)    gatehouse.limiter
 //	gatehouse.in_flight.running, .waiting   gauges (request) gatehouse.limiter
 //	gatehouse.in_flight.subjects        gauge (subject)      gatehouse.limiter
 //	gatehouse.redis.duration            histogram (s)

@@ -1,0 +1,173 @@
+//go:build unix
+
+package slots_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit/slots"
+)
+
+func TestOnServer(t *testing.T) {
+	for name, test := range shared {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, redistest.Start(t).Addr)
+		})
+	}
+}
+
+// startProcess starts another process, which takes two slots.
+func startProcess(t *testing.T, addr string) *os.Process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SLOTS_CHILD="+addr)
+	_, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil || inErr != nil || outErr != nil {
+		t.Fatal(err, inErr, outErr)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if answer, _ := bufio.NewReader(out).ReadString('\n'); answer != "true true\n" {
+		t.Fatalf("the process has two slots: %q, want true true", answer)
+	}
+	return cmd.Process
+}
+
+// take takes slots of three until the pool has n.
+func take(t *testing.T, p *slots.Pool, n int) (leave []func()) {
+	eventually(t, "slots are free", func() bool {
+		if l, _ := p.Enter(t.Context(), "ann", 3); l != nil {
+			leave = append(leave, l)
+		}
+		return len(leave) == n
+	})
+	return leave
+}
+
+// A process's leases are renewed while it lives, and end after kill -9, not before. A process that
+// is paused for longer loses them, so that up to twice the limit run, and none more until fewer
+// than the limit do.
+func TestProcessIsKilledOrPaused(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c := clientOf(t, s.Addr)
+	here, killed := poolOf(t, c, brief), startProcess(t, s.Addr)
+	first := leases(t, c, "ann")[0]
+	eventually(t, "the leases are renewed twice", func() bool {
+		return leases(t, c, "ann")[0] >= first+float64(brief.Milliseconds())/2
+	})
+	_ = killed.Kill()
+	ends := leases(t, c, "ann")
+	take(t, here, 1)
+	enter(t, here, "ann", 3, false)
+	take(t, here, 2)
+	if now := c.Time(t.Context()).Val().UnixMilli(); float64(now) < ends[0] {
+		t.Fatalf("slots are free at %d, before the leases end: %.0f", now, ends)
+	}
+	here.Close()
+
+	paused, here := startProcess(t, s.Addr), poolOf(t, c, brief)
+	_ = paused.Signal(syscall.SIGSTOP)
+	leave := take(t, here, 3)
+	_ = paused.Signal(syscall.SIGCONT)
+	eventually(t, "the leases of the paused process are back", func() bool { return len(leases(t, c, "ann")) == 5 })
+	for _, leave := range leave {
+		enter(t, here, "ann", 3, false)
+		leave()
+	}
+	enter(t, here, "ann", 3, true)
+	enter(t, here, "ann", 3, false)
+}
+
+// The server is restarted empty, hangs and goes on. The pools add the leases by themselves.
+func TestServerFails(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c := clientOf(t, s.Addr)
+	p := poolOf(t, c, brief)
+	take(t, p, 2)
+	s.Restart()
+	eventually(t, "the leases are back", func() bool { return len(leases(t, c, "ann")) == 2 })
+
+	p.Wait(20 * time.Millisecond)
+	s.Stop()
+	for i := range 1000 {
+		want := "slots: an earlier call is not answered yet" // without waiting
+		if i == 0 {
+			want = "slots: no answer from Redis within 20ms"
+		}
+		if leave, err := p.Enter(t.Context(), "ann", 3+i); leave == nil || err == nil || err.Error() != want {
+			t.Fatalf("request %d: a slot %v, error %v, want one with %q", i, leave != nil, err, want)
+		}
+	}
+	enter(t, p, "ann", 3, false)
+	s.Cont()
+	p.Wait(time.Minute)
+	eventually(t, "the leases of the requests are added", func() bool { return len(leases(t, c, "ann")) == 1002 })
+	eventually(t, "Redis is asked again", func() bool {
+		_, err := p.Enter(t.Context(), "bob", 1000)
+		return err == nil
+	})
+}
+
+// In a cluster, a master that hangs does not end leases on others.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()[:1], ReadTimeout: time.Hour})
+	t.Cleanup(func() { client.Close() })
+	p, other := poolOf(t, client, brief), poolOf(t, client, time.Hour)
+	for i := range 100 {
+		subject := fmt.Sprint("user:", i)
+		enter(t, p, subject, 2, true)
+		enter(t, other, subject, 2, true)()
+		enter(t, other, subject, 1, false)
+	}
+	cluster.Masters[0].Stop()
+	defer cluster.Masters[0].Cont()
+	for _, master := range cluster.Masters[1:] {
+		renewals, last := 0, ""
+		eventually(t, "the leases are renewed", func() bool {
+			keys, err := master.Do("keys", "*")
+			if err != nil || len(keys) < 20 {
+				t.Fatal(keys, err)
+			}
+			first, err := master.Do("zrange", slices.Min(keys), "0", "0", "withscores")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first[1] != last {
+				renewals, last = renewals+1, first[1]
+			}
+			return renewals == 4
+		})
+	}
+}
+
+// BenchmarkEnter takes a slot, and gives it back, beside a script that does nothing.
+func BenchmarkEnter(b *testing.B) {
+	c := clientOf(b, redistest.Start(b).Addr)
+	p, nothing := poolOf(b, c, time.Hour), redis.NewScript("return 1")
+	for b.Loop() {
+		enter(b, p, "owner:ann", 1, true)()
+	}
+	begin := time.Now()
+	for range b.N {
+		nothing.Run(b.Context(), c, []string{"key"})
+	}
+	b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N), "ns/script")
+}
