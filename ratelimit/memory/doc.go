@@ -18,10 +18,8 @@
 //
 // A subject with two quotas takes 40 to 50 bytes: the engine keeps only 63 bits of
 // a keyed hash of its name. Among a million, the chance that any two share their usage is
-// one in eighteen million. Requests drop idle subjects in small steps.
-//
-// While a subject has used 2³² units or more of a window, it and up to 4,095 others, those
-// of its segment, take 8 to 10 bytes more.
+// one in eighteen million. Requests drop idle subjects in small steps. While a subject has
+// used 2³² units or more of a window, up to 4,096 subjects take 8 to 10 bytes more.
 //
 // When MaxSubjects is reached, a new subject replaces one of a sample: one without an
 // open window or, if there is none, the one that has used least. The engine looks at
