@@ -135,3 +135,27 @@ func TestAuthenticatorMustNotBeNil(t *testing.T) {
 		}()
 	}
 }
+
+type noKeys struct{}
+
+func (noKeys) Lookup(context.Context, apikey.Digest) (apikey.Record[apikey.Principal], error) {
+	return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
+}
+
+// A Verifier counts guesses for the network of the peer.
+func TestGuesses(t *testing.T) {
+	everyClient(t, func(t *testing.T, cl client) {
+		guesses := ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 8784 * time.Hour})
+		v := must(apikey.NewVerifier(nil, noKeys{}, apikey.Options{Guesses: guesses}))
+		auth := must(bearer.New("test", v.Verify, bearer.Options{}))
+		handler := func(context.Context, string) error { return nil }
+		url := start(t, handler, []connect.Interceptor{gatehouseconnect.NewIdentify(auth), gatehouseconnect.NewRequire(auth)})
+		for i, code := range []connect.Code{connect.CodeUnauthenticated, connect.CodeResourceExhausted} {
+			cl.header = http.Header{"Authorization": {fmt.Sprint("Bearer guess", i)}}
+			a := cl.call(t.Context(), url)
+			if connect.CodeOf(a.err) != code || (a.field("Retry-After") != "") != (i == 1) || (a.retryDelay() > 0) != (i == 1) {
+				t.Errorf("guess %d: %v with Retry-After %q and RetryInfo %v, want %v", i, a.err, a.field("Retry-After"), a.retryDelay(), code)
+			}
+		}
+	})
+}

@@ -20,7 +20,7 @@ import (
 func Identify[P any](a *bearer.Authenticator[P]) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor) {
 	rpclimit.MustHave(a, "gatehousegrpc: Identify")
 	return intercept(func(ctx context.Context, method string) (context.Context, *rpclimit.Call) {
-		// Only Options.Observe needs all metadata, which has to be copied.
+		// All metadata, which has to be copied, is rarely needed.
 		lines := metadata.ValueFromIncomingContext(ctx, "authorization")
 		return a.IdentifyCall(ctx, lines, func() *http.Request { return request(ctx, method) }), nil
 	})
@@ -57,7 +57,8 @@ func (s *streamWithContext) Context() context.Context { return s.ctx }
 
 // Require returns two interceptors that refuse a call without a principal:
 // UNAUTHENTICATED if there is no token or it is not valid, INVALID_ARGUMENT if there is
-// more than one, UNAVAILABLE with RetryInfo if the token could not be verified. The
+// more than one, UNAVAILABLE with RetryInfo if the token could not be verified, and
+// RESOURCE_EXHAUSTED with RetryInfo if the network guesses keys (apikey.Verifier). The
 // trailer has www-authenticate or retry-after.
 //
 // Place them inside those of Identify with the same Authenticator. Otherwise they answer

@@ -3,6 +3,7 @@ package gatehousegrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -92,6 +93,29 @@ func TestBearer(t *testing.T) {
 			})
 		})
 	}
+}
+
+type noKeys struct{}
+
+func (noKeys) Lookup(context.Context, apikey.Digest) (apikey.Record[apikey.Principal], error) {
+	return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
+}
+
+// A Verifier counts guesses for the network of the peer.
+func TestGuesses(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		guesses := ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 8784 * time.Hour})
+		v := must(apikey.NewVerifier(nil, noKeys{}, apikey.Options{Guesses: guesses}))
+		auth := must(bearer.New("test", v.Verify, bearer.Options{}))
+		conn := start(t, same, slices.Concat(interceptors(gatehousegrpc.Identify(auth)), interceptors(gatehousegrpc.Require(auth)))...)
+		for i, code := range []codes.Code{codes.Unauthenticated, codes.ResourceExhausted} {
+			ctx := metadata.NewOutgoingContext(t.Context(), metadata.Pairs("authorization", fmt.Sprint("Bearer guess", i)))
+			a := call(ctx, conn)
+			if a.status.Code() != code || (a.field("retry-after") != "") != (i == 1) || (a.retryDelay() > 0) != (i == 1) {
+				t.Errorf("guess %d: %v with retry-after %q and RetryInfo %v, want %v", i, a.status, a.field("retry-after"), a.retryDelay(), code)
+			}
+		}
+	})
 }
 
 // Without Identify every call is refused, and the log says why.

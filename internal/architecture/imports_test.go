@@ -39,7 +39,7 @@ var rules = map[string][]string{
 	"internal/testenv":           {},
 	"internal/wire":              {},
 	"middleware":                 {"apierror"},
-	"middleware/apikey":          {"middleware/bearer", "ratelimit"},
+	"middleware/apikey":          {"apierror", "middleware/bearer", "middleware/clientip", "ratelimit", "ratelimit/memory"},
 	"middleware/bearer":          {"apierror"},
 	"middleware/clientip":        {},
 	"middleware/gateway":         {"apierror", "middleware"},

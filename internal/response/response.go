@@ -13,6 +13,9 @@ import (
 	"net/http"
 )
 
+// RequestKey is the key of the *http.Request in the context of a bearer verify function.
+type RequestKey struct{}
+
 // Tracker is a ResponseWriter that knows whether the response has begun: a final status
 // was sent, or the connection was hijacked.
 //

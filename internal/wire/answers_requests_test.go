@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/gateway"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -117,7 +119,28 @@ var authentication = part{
 			request: withField("Authorization: Bearer secret"),
 			handler: protected(errors.New("the database does not answer")),
 		},
+		{
+			name: "bearer_guessed", title: "Token not looked up",
+			text:    "The network has sent too many tokens that are not valid (`apikey.Options.Guesses`). This one may be valid: keep it, and retry.",
+			request: withField("Authorization: Bearer secret"),
+			handler: func(*testing.T) http.Handler {
+				guesses := ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+				verifier := must(apikey.NewVerifier(nil, noKeys{}, apikey.Options{Guesses: guesses, Now: time.Now}))
+				h := must(bearer.New("pets", verifier.Verify, bearer.Options{Errors: quiet})).Protect(pets)
+				r := httptest.NewRequest("GET", "/v1/pets", nil)
+				r.RemoteAddr = "127.0.0.1:4711"
+				r.Header.Set("Authorization", "Bearer guess")
+				h.ServeHTTP(httptest.NewRecorder(), r)
+				return h
+			},
+		},
 	},
+}
+
+type noKeys struct{}
+
+func (noKeys) Lookup(context.Context, apikey.Digest) (apikey.Record[apikey.Principal], error) {
+	return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
 }
 
 // protected returns pets behind an authenticator that fails to verify tokens with err.

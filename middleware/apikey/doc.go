@@ -22,5 +22,6 @@
 // The cache keeps an answer of the store for one second. A revocation and a new key
 // therefore take effect within a second on every replica, without messages between
 // replicas. [Options.TTL] can be longer, where a store is slow or asked too often, and
-// revocations may take effect later.
+// revocations may take effect later. A network that guesses keys gets 60 look-ups a minute. Both
+// hold for keys of any format: NewVerifier takes nil for it.
 package apikey

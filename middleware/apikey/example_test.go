@@ -77,6 +77,30 @@ func ExampleOptions_moreFormats() {
 	// ann pet_test_ <nil>
 }
 
+// A service with keys of its own making stores their digests, and has the cache too. A network
+// that guesses is refused before the store is asked.
+func ExampleNewVerifier_anyFormat() {
+	store := keyTable{apikey.DigestOf("tok-17.x"): {Principal: apikey.Principal{Owner: "ann"}}}
+	guesses := ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.PerDay(2)) // the default is 60/minute
+	verifier := must(apikey.NewVerifier(nil, store, apikey.Options{Guesses: guesses}))
+	auth := must(bearer.New("pets", verifier.Verify, bearer.Options{}))
+	handler := auth.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+
+	for _, key := range []string{"tok-17.x", "guess1", "guess2", "guess3", "tok-17.x"} {
+		r := httptest.NewRequest("GET", "/v1/pets", nil)
+		r.Header.Set("Authorization", "Bearer "+key)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(key, w.Code)
+	}
+	// Output:
+	// tok-17.x 200
+	// guess1 401
+	// guess2 401
+	// guess3 429
+	// tok-17.x 200
+}
+
 // Account is the principal of a service with scopes.
 type Account struct {
 	apikey.Principal

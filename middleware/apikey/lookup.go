@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
 const shardCount = 16
@@ -132,6 +134,7 @@ func (g *generations[P]) remove(d Digest) {
 // lookup is one call of the store, and the requests that wait for its answer.
 type lookup[P any] struct {
 	prefix  string // of the key
+	guesser string // the subject that pays if the key is not valid
 	began   time.Time
 	ctx     context.Context // of the store's call
 	cancel  context.CancelFunc
@@ -178,12 +181,18 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 
 // beginLocked starts a look-up in a goroutine of its own, so that it does not end with
 // the request that came first. It ends with the last request that waits for it, or at
-// the timeout.
+// the timeout. If the network of the request has guessed too often, it has ended already.
 func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, prefix string) *lookup[P] {
-	l := &lookup[P]{prefix: prefix, began: v.now(), forgets: s.forgets, done: make(chan struct{})}
+	l := &lookup[P]{prefix: prefix, began: v.now(), ctx: ctx, forgets: s.forgets, done: make(chan struct{})}
+	wasValid := s.valid.find(d) != nil
+	if !wasValid {
+		if l.guesser, l.err = v.guesser(ctx, s.invalid.find(d) != nil); l.err != nil {
+			close(l.done)
+			return l
+		}
+	}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	s.lookups[d] = l
-	wasValid := s.valid.find(d) != nil
 	go v.run(s, d, l, wasValid)
 	return l
 }
@@ -211,21 +220,32 @@ func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P], wasValid bool) {
 		}
 		v.finish(s, d, l, record, err)
 	}()
-	record, err = v.ask(l.ctx, d, wasValid)
+	record, err = v.ask(l, d, wasValid)
 }
 
-// ask calls the store. For a key that was not valid lately it first waits for the
-// semaphore.
-func (v *Verifier[P]) ask(ctx context.Context, d Digest, wasValid bool) (Record[P], error) {
-	if !wasValid {
-		select {
-		case v.unknown <- struct{}{}:
-			defer func() { <-v.unknown }()
-		case <-ctx.Done():
-			return Record[P]{}, ctx.Err()
-		}
+// ask calls the store. For a key that was not valid lately it first waits for the semaphore, and
+// charges the network only then: many valid keys that are new and come at once hold few units.
+func (v *Verifier[P]) ask(l *lookup[P], d Digest, wasValid bool) (record Record[P], err error) {
+	if wasValid {
+		return v.store.Lookup(l.ctx, d)
 	}
-	return v.store.Lookup(ctx, d)
+	select {
+	case v.unknown <- struct{}{}:
+		defer func() { <-v.unknown }()
+	case <-l.ctx.Done():
+		return record, l.ctx.Err()
+	}
+	charged, err := v.networks.Take(l.ctx, l.guesser, v.guesses, 1)
+	if err := guessing(charged, err); err != nil {
+		return record, err
+	}
+	defer func() { // a store that panics gives back too
+		invalid := errors.Is(err, bearer.ErrInvalid) || record.Valid(v.now()) != nil
+		if !invalid && l.ctx.Err() != context.Canceled { // to give up must not be a way to pay nothing
+			_ = v.networks.Adjust(l.ctx, l.guesser, &charged, 0, "")
+		}
+	}()
+	return v.store.Lookup(l.ctx, d)
 }
 
 // finish gives the answer to the waiting requests, and caches it unless the look-up was

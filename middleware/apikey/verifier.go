@@ -5,10 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/response"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 const (
@@ -48,6 +54,15 @@ type Options struct {
 	// longer. So a new key works within a second.
 	TTL time.Duration
 
+	// Guesses is the plan of a network for look-ups of keys that are not valid; see [Verifier].
+	// Nil means 60 a minute, and [ratelimit.UnlimitedPlan] any number. With less than 32 at
+	// once, valid keys that are new and come at once can be refused.
+	Guesses *ratelimit.Plan
+
+	// Source finds the network of a client. Behind a reverse proxy it must be set, as for package limit:
+	// otherwise one client that guesses keeps all new keys out. Nil means [clientip.FromRemoteAddr].
+	Source *clientip.Source
+
 	// Now is the clock. If nil, it is [time.Now].
 	Now func() time.Time
 }
@@ -69,18 +84,30 @@ type Options struct {
 //
 // The cache holds 32,768 valid keys and as many others, of about 250 bytes each. When it is
 // more than half full, it may drop keys that were not looked up lately.
+//
+// Behind package bearer, a client network ([clientip.Network]) causes at most 60 look-ups a minute
+// that find no valid key, or that are given up ([Options.Guesses]); then the error is an
+// [apierror.Error], 429 with RetryAfter. A key that was valid when the store was last asked is
+// looked up at any time: known clients keep working beside one that guesses. A valid key that is
+// new to the process looks like a guess, and must be among the first of a minute if its network
+// goes on guessing. Keys that were not valid lately have as many look-ups of their own: a client
+// that polls with a revoked key keeps no new key out. Each process counts 32,768 networks.
 type Verifier[P any] struct {
-	formats    []*Format // with different prefixes
+	formats    []*Format // with different prefixes; the zero Format: keys of any format
 	store      Store[P]
 	ttl        time.Duration // of the answer that a key is valid
 	invalidTTL time.Duration // of any other answer
 	now        func() time.Time
 	since      func(time.Time) time.Duration
 	unknown    chan struct{} // semaphore of look-ups of unknown keys
+	guesses    *ratelimit.Plan
+	networks   *memory.Limiter // counts look-ups of keys that are not valid
+	source     *clientip.Source
 	shards     [shardCount]shard[P]
 }
 
-// NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats].
+// NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats], or, if the
+// format is nil, of keys of any format, which are looked up without a check of their checksum.
 //
 // P is what the store says: [Principal], or a type of the service. In a Principal, and in
 // one that a struct embeds by value, the Verifier sets Prefix, and Subject if it is empty.
@@ -90,8 +117,10 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	formats := slices.Insert(slices.Clone(opts.MoreFormats), 0, format)
 	for i, f := range formats {
 		switch {
+		case f == nil && len(formats) == 1:
+			formats[0] = new(Format)
 		case i == 0 && (f == nil || f.prefix == ""):
-			return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat")
+			return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat, or be nil without Options.MoreFormats")
 		case f == nil || f.prefix == "":
 			return nil, errors.New("apikey: Options.MoreFormats must come from NewFormat")
 		case slices.ContainsFunc(formats[:i], func(other *Format) bool { return other.prefix == f.prefix }):
@@ -107,10 +136,16 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	if opts.TTL < 0 || opts.TTL > maxTTL {
 		return nil, fmt.Errorf("apikey: Options.TTL must be from 0s to %v, got %v", maxTTL, opts.TTL)
 	}
+	guesses := cmp.Or(opts.Guesses, ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.PerMinute(60)))
+	networks, _ := memory.New(memory.Options{MaxSubjects: capacity, Now: opts.Now}) // fails for other options only
+	if _, err := networks.Peek(context.Background(), "network", guesses); err != nil {
+		return nil, fmt.Errorf("apikey: Options.Guesses: %w", err)
+	}
 	ttl := cmp.Or(opts.TTL, defaultTTL)
 	v := &Verifier[P]{
 		formats: formats, store: store, ttl: ttl, invalidTTL: min(ttl, defaultTTL),
 		now: opts.Now, unknown: make(chan struct{}, unknownLookups),
+		guesses: guesses, networks: networks, source: cmp.Or(opts.Source, clientip.FromRemoteAddr()),
 	}
 	v.since = func(t time.Time) time.Duration { return v.now().Sub(t) }
 	if v.now == nil {
@@ -124,7 +159,7 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 
 // Verify returns the principal of a key. If the key is not valid, the error is
 // one that wraps bearer.ErrInvalid, such as [ErrRevoked]. Any other error means that the key could not be verified:
-// the store failed, or ctx ended. No error contains the key.
+// the store failed, ctx ended, or the network guesses. No error contains the key.
 //
 // A key with a wrong checksum is rejected without a look-up, and so faster than an
 // unknown key. This reveals nothing, because the checksum is public. Unknown, expired
@@ -141,7 +176,7 @@ func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
 		return a.principal(v.now)
 	}
 	// The checksum is checked only now: a cached key has passed the check.
-	if !format.Check(key) {
+	if format.prefix != "" && !format.Check(key) {
 		return none, errMalformed
 	}
 	a, err := v.lookUp(ctx, s, digest, format.prefix)
@@ -151,11 +186,36 @@ func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
 	return a.principal(v.now)
 }
 
+// guesser returns the subject that pays for a look-up if the key is not valid, or "" outside of
+// package bearer, and an error if it has no units left.
+func (v *Verifier[P]) guesser(ctx context.Context, wasInvalid bool) (subject string, err error) {
+	if r, _ := ctx.Value(response.RequestKey{}).(*http.Request); r != nil {
+		subject = clientip.NetworkSubject(v.source.Addr(r))
+		if wasInvalid {
+			subject = "again:" + subject
+		}
+		err = guessing(v.networks.Peek(ctx, subject, v.guesses))
+	}
+	return subject, err
+}
+
+// guessing returns the error for a subject without units. The engine's own errors count nothing.
+func guessing(d ratelimit.Decision, err error) error {
+	if err != nil || d.RetryAfter == 0 {
+		return nil
+	}
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, RetryAfter: d.RetryAfter,
+		Message: "The API key was not checked because your network has sent too many keys that are not valid. Wait as long as Retry-After says.",
+		Args:    map[string]any{"quota": d.Plan.Quotas()[d.Applicable].String(), "limit": d.Limit(), "cost": d.Cost, "remaining": d.Remaining()},
+	}
+}
+
 // formatOf returns the format that a key has by its prefix and length, or nil. There is at
 // most one: of two prefixes of the same length, a key has one.
 func (v *Verifier[P]) formatOf(key string) *Format {
 	for _, f := range v.formats {
-		if f.hasForm(key) {
+		if f.prefix == "" || f.hasForm(key) {
 			return f
 		}
 	}
@@ -169,7 +229,9 @@ func (v *Verifier[P]) Forget(d Digest) {
 	s := &v.shards[d[0]%shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.valid.remove(d)
+	if s.valid.find(d) != nil {
+		s.valid.put(d, &answer[P]{unknown: true}) // too old to be used, but the key stays known
+	}
 	s.invalid.remove(d)
 	// A look-up that is under way may have read the store before the change. It answers
 	// the requests that wait for it; new requests do not join it, and it is not cached.

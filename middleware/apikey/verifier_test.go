@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 func TestStoreFailure(t *testing.T) {
@@ -52,13 +53,14 @@ func TestNewVerifierRefuses(t *testing.T) {
 		opts   apikey.Options
 		want   string
 	}{
-		{"no format", nil, store, apikey.Options{}, "format"},
+		{"no format and more of them", nil, store, apikey.Options{MoreFormats: []*apikey.Format{format}}, "or be nil without Options.MoreFormats"},
 		{"zero format", new(apikey.Format), store, apikey.Options{}, "format"},
 		{"nil among more formats", format, store, apikey.Options{MoreFormats: []*apikey.Format{nil}}, "Options.MoreFormats"},
 		{"zero format among more", format, store, apikey.Options{MoreFormats: []*apikey.Format{{}}}, "Options.MoreFormats"},
 		{"a prefix twice", format, store, apikey.Options{MoreFormats: []*apikey.Format{newFormat("pet_live_")}}, "got pet_live_ twice"},
 		{"no store", format, nil, apikey.Options{}, "store"},
 		{"a store that was not set", format, storeFunc(nil), apikey.Options{}, "store"},
+		{"guesses without a plan", nil, store, apikey.Options{Guesses: new(ratelimit.Plan)}, "Options.Guesses: "},
 		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
 		{"TTL of more than a day", format, store, apikey.Options{TTL: 24*time.Hour + 1}, "Options.TTL must be from 0s to 24h0m0s"},
 	}

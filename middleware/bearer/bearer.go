@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/response"
@@ -48,15 +50,14 @@ type Authenticator[P any] struct {
 	opts   Options
 	verify func(ctx context.Context, token string) (P, error)
 
-	missing, invalid, repeated, unavailable refusal
+	refused [Refused + 1]refusal // by outcome
 }
 
-// A refusal is the answer to a request, with a header field. The field's values are shared by
+// A refusal is the answer to a request, with WWW-Authenticate. The field's values are shared by
 // all responses, and have the capacity 1, so that appending to them makes a copy.
 type refusal struct {
-	field  string // in the canonical form of [http.Header]
-	values []string
-	err    *apierror.Error
+	challenge []string
+	err       *apierror.Error
 }
 
 var errNotIdentified = errors.New("bearer: Require must be placed inside Identify of the same Authenticator")
@@ -66,10 +67,11 @@ var errNotIdentified = errors.New("bearer: Require must be placed inside Identif
 // backslashes, and not empty.
 //
 // verify returns the principal that a token belongs to. If the error wraps [ErrInvalid], the
-// token is not valid and the response is 401. Any other error means that the token could not
-// be verified, and the response is 503. The context is that of the request. The token has the
-// right form and at most 16,384 bytes. verify must be safe for concurrent use. Its errors may
-// be logged and must not contain the token.
+// token is not valid and the response is 401, as for an [apierror.Error] with that status. Any
+// other apierror.Error in the error is the response, such as a 429 with RetryAfter. Any other
+// error means that the token could not be verified, and the response is 503. The context is that
+// of the request. The token has the right form and at most 16,384 bytes. verify must be safe for
+// concurrent use. Its errors may be logged and must not contain the token.
 func New[P any](realm string, verify func(ctx context.Context, token string) (P, error), opts Options) (*Authenticator[P], error) {
 	if err := checkText(realm); err != nil {
 		return nil, fmt.Errorf("bearer: the realm %w", err)
@@ -91,16 +93,16 @@ func New[P any](realm string, verify func(ctx context.Context, token string) (P,
 // without a token names no error (RFC 6750 section 3.1).
 func (a *Authenticator[P]) refusals(realm, name string) {
 	challenge := func(rest string, err *apierror.Error) refusal {
-		return refusal{"Www-Authenticate", []string{`Bearer realm="` + realm + `"` + rest}, err.Preencoded()}
+		return refusal{[]string{`Bearer realm="` + realm + `"` + rest}, err.Preencoded()}
 	}
-	a.missing = challenge("", apierror.New(http.StatusUnauthorized, "missing_api_key",
+	a.refused[Missing] = challenge("", apierror.New(http.StatusUnauthorized, "missing_api_key",
 		"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">."))
-	a.invalid = challenge(`, error="invalid_token", error_description="The `+name+` is not valid"`,
+	a.refused[Invalid] = challenge(`, error="invalid_token", error_description="The `+name+` is not valid"`,
 		apierror.New(http.StatusUnauthorized, "invalid_api_key", "The "+name+" is not valid."))
-	a.repeated = challenge(`, error="invalid_request", error_description="More than one Authorization header was sent"`,
+	a.refused[Repeated] = challenge(`, error="invalid_request", error_description="More than one Authorization header was sent"`,
 		apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The request has more than one Authorization header. Send exactly one."))
-	a.unavailable = refusal{"Retry-After", []string{"5"}, apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"The "+name+" cannot be checked at the moment. Wait as long as Retry-After says.")}
+	a.refused[Unavailable].err = &apierror.Error{Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: 5 * time.Second,
+		Message: "The " + name + " cannot be checked at the moment. Wait as long as Retry-After says."}
 }
 
 // Identify returns a handler that finds the principal of a request and calls next,
@@ -108,78 +110,99 @@ func (a *Authenticator[P]) refusals(realm, name string) {
 // what it found.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := a.IdentifyCall(r.Context(), r.Header["Authorization"], func() *http.Request { return r })
-		response.ServeCopy(next, w, r, r.WithContext(ctx))
+		id := a.identify(call{Context: r.Context(), r: r}, r.Header["Authorization"])
+		response.ServeCopy(next, w, r, r.WithContext(id))
 	})
 }
 
 // IdentifyCall is Identify for interceptors, such as those of gatehousegrpc and
 // gatehouseconnect. The lines are the values of the call's Authorization field. It returns
 // ctx with the principal, or why there is none. request returns the call as a request with
-// the context ctx, and is called only for Options.Observe, once, if there is no principal.
+// the context ctx. Only Options.Observe and the guesses of an apikey.Verifier need it.
 func (a *Authenticator[P]) IdentifyCall(ctx context.Context, lines []string, request func() *http.Request) context.Context {
-	id := &identity[P]{Context: ctx, by: a}
-	var token string
-	if token, id.outcome, id.reason = credentials(lines); id.outcome == Authenticated {
-		principal, err := a.verify(id.Context, token)
-		switch {
-		case err == nil:
-			id.principal = principal
-		case errors.Is(err, ErrInvalid):
-			id.outcome, id.reason = Invalid, err
+	return a.identify(call{Context: ctx, request: request}, lines)
+}
+
+func (a *Authenticator[P]) identify(c call, lines []string) context.Context {
+	id := &identity[P]{call: c, by: a}
+	token, outcome, reason := credentials(lines)
+	if outcome == Authenticated {
+		id.principal, reason = a.verify(&id.call, token)
+		switch public, _ := errors.AsType[*apierror.Error](reason); {
+		case reason == nil:
+		case errors.Is(reason, ErrInvalid), public != nil && public.Status == http.StatusUnauthorized:
+			outcome = Invalid
+		case public != nil && public.Status < http.StatusInternalServerError:
+			outcome = Refused
 		default:
-			id.outcome, id.reason = Unavailable, err
+			outcome = Unavailable
 		}
 	}
-	if a.opts.Observe != nil && id.outcome != Authenticated {
-		a.opts.Observe(request(), id.outcome, id.reason)
+	id.outcome, id.reason = outcome, reason
+	if a.opts.Observe != nil && outcome != Authenticated {
+		a.opts.Observe(id.call.Value(response.RequestKey{}).(*http.Request), outcome, reason)
 	}
 	return id
+}
+
+// call is the context of the verify function. The rest of an identity changes while a look-up
+// that outlives its request may still read its context.
+type call struct {
+	context.Context
+	r       *http.Request
+	request func() *http.Request // returns r if that is nil; for HTTP it would be an allocation
+}
+
+func (c *call) Value(key any) any {
+	if _, ok := key.(response.RequestKey); !ok {
+		return c.Context.Value(key)
+	}
+	if c.r == nil && c.request != nil {
+		return c.request()
+	}
+	return c.r
 }
 
 // Require returns a handler that calls next for requests with a principal, and
 // answers all others: 401 with a challenge if there is no token or it is not
 // valid, 400 with a challenge if there is more than one Authorization line, 503
-// with Retry-After if the token could not be verified.
+// with Retry-After if the token could not be verified, and what the verify function says.
 //
 // Place it inside Identify of the same Authenticator. Otherwise it answers every
 // request with 500 and logs why. What other Authenticators have found does not count,
 // wherever they are.
 func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		field, value, err := a.refusal(r.Context())
+		challenge, err := a.refusal(r.Context())
 		if err == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if field != "" {
-			w.Header()[field] = value
+		if challenge != nil {
+			w.Header()["Www-Authenticate"] = challenge
 		}
 		a.opts.Errors.Respond(w, r, err)
 	})
 }
 
 // refusal returns the error that a request without a principal is answered with, and
-// the header field of that answer, if it has one.
-func (a *Authenticator[P]) refusal(ctx context.Context) (field string, values []string, err error) {
+// the challenge of that answer, if it has one.
+func (a *Authenticator[P]) refusal(ctx context.Context) (challenge []string, err error) {
 	id, ok := ctx.Value(a).(*identity[P])
 	if !ok {
-		return "", nil, errNotIdentified
+		return nil, errNotIdentified
 	}
+	refused := a.refused[id.outcome]
+	public, _ := errors.AsType[*apierror.Error](id.reason)
 	switch {
 	case id.outcome == Authenticated:
-		return "", nil, nil
-	case id.outcome == Missing:
-		return a.missing.field, a.missing.values, a.missing.err
-	case errors.Is(id.reason, errTooLong): // logged, since the token may be good
-		return a.invalid.field, a.invalid.values, a.invalid.err.Wrap(id.reason)
-	case id.outcome == Invalid:
-		return a.invalid.field, a.invalid.values, a.invalid.err
-	case id.outcome == Repeated:
-		return a.repeated.field, a.repeated.values, a.repeated.err
-	default:
-		return a.unavailable.field, a.unavailable.values, a.unavailable.err.Wrap(id.reason)
+		return nil, nil
+	case public != nil && id.outcome != Invalid:
+		return nil, public
+	case id.outcome == Unavailable, errors.Unwrap(id.reason) == errTooLong: // logged, since the token may be good
+		return refused.challenge, refused.err.Wrap(id.reason)
 	}
+	return refused.challenge, refused.err
 }
 
 // Protect is Identify and Require in one.
@@ -191,13 +214,17 @@ func (a *Authenticator[P]) Protect(next http.Handler) http.Handler {
 // same Authenticator has found a principal in the context of r. Otherwise it returns the
 // error to answer with and its header fields, and logs what Require logs.
 func (a *Authenticator[P]) RequireCall(r *http.Request) (http.Header, *apierror.Error) {
-	field, value, err := a.refusal(r.Context())
+	challenge, err := a.refusal(r.Context())
 	if err == nil {
 		return nil, nil
 	}
 	fields := make(http.Header, 1)
-	if field != "" {
-		fields[field] = value
+	if challenge != nil {
+		fields["Www-Authenticate"] = challenge
 	}
-	return fields, a.opts.Errors.Public(r, err)
+	public := a.opts.Errors.Public(r, err)
+	if public.RetryAfter > 0 {
+		fields["Retry-After"] = []string{strconv.FormatInt(int64((public.RetryAfter-1)/time.Second+1), 10)}
+	}
+	return fields, public
 }

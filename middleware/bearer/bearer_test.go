@@ -47,6 +47,10 @@ func TestCredentials(t *testing.T) {
 		{"two schemes", []string{"Basic eA==", "Bearer " + good}, bearer.Repeated},
 
 		{"store is down", []string{"Bearer down"}, bearer.Unavailable},
+		{"service is busy", []string{"Bearer busy"}, bearer.Refused},
+		{"service is maintained", []string{"Bearer maintained"}, bearer.Unavailable},
+		{"session has ended", []string{"Bearer ended"}, bearer.Invalid},
+		{"nil error", []string{"Bearer nothing"}, bearer.Unavailable},
 	}
 	auth := newAuth(bearer.Options{})
 	for _, tt := range tests {
@@ -123,6 +127,12 @@ func TestProtect(t *testing.T) {
 				`{"code":"unavailable","message":"The admin token cannot be checked at the moment. Wait as long as Retry-After says.","status":503}`}},
 		{"unavailable", []string{"Bearer down"}, bearer.Options{Errors: quiet},
 			response{503, nil, []string{"5"}, unavailableBody}},
+		{"refused by verify", []string{"Bearer busy"}, bearer.Options{},
+			response{429, nil, []string{"2"}, `{"code":"slow_down","message":"Slowly.","status":429}`}},
+		{"unavailable, says verify", []string{"Bearer maintained"}, bearer.Options{},
+			response{503, nil, []string{"60"}, `{"code":"maintenance","message":"Service Unavailable","status":503}`}},
+		{"401 of verify", []string{"Bearer ended"}, bearer.Options{}, invalid},
+		{"no error in the error", []string{"Bearer nothing"}, bearer.Options{Errors: quiet}, response{503, nil, []string{"5"}, unavailableBody}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -181,10 +191,10 @@ func TestErrInvalidAnywhereInTheTree(t *testing.T) {
 
 func TestOutcomeString(t *testing.T) {
 	var got []string
-	for o := range bearer.Outcome(7) {
+	for o := range bearer.Outcome(8) {
 		got = append(got, o.String())
 	}
-	want := []string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "repeated", "unknown"}
+	want := []string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "repeated", "refused", "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
@@ -208,8 +218,9 @@ func TestLog(t *testing.T) {
 	h := newAuth(bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}).Protect(http.NotFoundHandler())
 	serve(h, request())
 	serve(h, request("Bearer unknown"))
+	serve(h, request("Bearer busy"))
 	if log.Len() > 0 {
-		t.Errorf("a 401 is logged as a failure: %s", log.String())
+		t.Errorf("a 401 or 429 is logged as a failure: %s", log.String())
 	}
 	w := serve(h, request("Bearer down"))
 	if !strings.Contains(log.String(), "connection refused") || strings.Contains(w.Body.String(), "refused") {
@@ -242,7 +253,7 @@ func TestObserve(t *testing.T) {
 	})
 	h := auth.Identify(auth.Require(auth.Require(http.NotFoundHandler())))
 	for _, lines := range [][]string{
-		{"Bearer " + goodToken}, nil, {"Bearer a b"}, {"Bearer unknown"}, {"Bearer down"}, {"Bearer x", "Bearer x"},
+		{"Bearer " + goodToken}, nil, {"Bearer a b"}, {"Bearer unknown"}, {"Bearer down"}, {"Bearer busy"}, {"Bearer x", "Bearer x"},
 		{"Bearer " + strings.Repeat("x", 20_000)},
 	} {
 		serve(h, request(lines...))
@@ -252,6 +263,7 @@ func TestObserve(t *testing.T) {
 		{bearer.Invalid, "bearer: Authorization is not Bearer followed by spaces and one b64token"},
 		{bearer.Invalid, "token is unknown: bearer: token not valid"},
 		{bearer.Unavailable, "connection refused"},
+		{bearer.Refused, "asking: 429 slow_down: Slowly."},
 		{bearer.Repeated, "bearer: more than one Authorization line"},
 		{bearer.Invalid, "bearer: token has more than 16384 bytes: 20000"},
 	}
@@ -306,6 +318,7 @@ func TestCall(t *testing.T) {
 		"invalid":     {[]string{"Bearer unknown"}, 401, "Www-Authenticate", "POST /pets.Pets/Get Bearer unknown invalid", false},
 		"repeated":    {[]string{"Bearer a", "Bearer b"}, 400, "Www-Authenticate", "POST /pets.Pets/Get Bearer a repeated", false},
 		"unavailable": {[]string{"Bearer down"}, 503, "Retry-After", "POST /pets.Pets/Get Bearer down unavailable", true},
+		"refused":     {[]string{"Bearer busy"}, 429, "Retry-After", "POST /pets.Pets/Get Bearer busy refused", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log.Reset()

@@ -12,12 +12,13 @@ const (
 	Invalid                      // the token is malformed, too long or not valid
 	Unavailable                  // the token could not be verified
 	Repeated                     // there is more than one Authorization line
+	Refused                      // the verify function gave an [apierror.Error] below 500, such as a 429
 )
 
 // String returns the outcome in lower case, for logs and metrics. The zero Outcome is
 // "unidentified".
 func (o Outcome) String() string {
-	names := [...]string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "repeated"}
+	names := [...]string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "repeated", "refused"}
 	if int(o) < len(names) {
 		return names[o]
 	}
@@ -71,7 +72,7 @@ type (
 // identity is the context of a request with what Identify found: one allocation for
 // everything.
 type identity[P any] struct {
-	context.Context
+	call
 	outcome   Outcome
 	principal P     // if Authenticated
 	reason    error // why there is no principal; nil if Authenticated or Missing

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -22,6 +24,14 @@ func verify(_ context.Context, token string) (user, error) {
 		return user{"ann"}, nil
 	case "down":
 		return user{}, errors.New("connection refused")
+	case "busy":
+		return user{}, fmt.Errorf("asking: %w", &apierror.Error{Status: 429, Code: "slow_down", Message: "Slowly.", RetryAfter: 1500 * time.Millisecond})
+	case "maintained":
+		return user{}, fmt.Errorf("asking: %w", &apierror.Error{Status: 503, Code: "maintenance", RetryAfter: time.Minute})
+	case "ended":
+		return user{}, apierror.New(401, "session_ended", "The session has ended.")
+	case "nothing":
+		return user{}, (*apierror.Error)(nil)
 	default:
 		return user{}, fmt.Errorf("token is unknown: %w", bearer.ErrInvalid)
 	}

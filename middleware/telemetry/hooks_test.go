@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/inflight"
@@ -297,11 +298,13 @@ func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 			return "ann", nil
 		case "bad":
 			return "", bearer.ErrInvalid
+		case "guess":
+			return "", apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, "")
 		}
 		return "", errors.New("the store is away")
 	}, bearer.Options{}))
 	count := c.Authentication(http.NotFoundHandler())
-	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
+	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer guess"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header["Authorization"] = tokens
 		w := httptest.NewRecorder()
@@ -312,7 +315,7 @@ func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 	}
 	count.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	want := map[string]int64{
-		"authenticated": 2, "invalid": 1, "unavailable": 1, "missing": 1, "repeated": 1, "unidentified": 1,
+		"authenticated": 2, "invalid": 1, "unavailable": 1, "missing": 1, "repeated": 1, "refused": 1, "unidentified": 1,
 	}
 	if diff := cmp.Diff(want, c.series(t, "gatehouse.authentication.requests")); diff != "" {
 		t.Errorf("requests by outcome (-want +got):\n%s", diff)

@@ -17,7 +17,7 @@ import (
 )
 
 // outcomes is the number of outcomes of package bearer.
-const outcomes = int(bearer.Repeated) + 1
+const outcomes = int(bearer.Refused) + 1
 
 func (t *Telemetry) makeAuthentication(m *maker) {
 	requests := m.counter("gatehouse.authentication.requests", "{request}", "Requests by what their credentials are")

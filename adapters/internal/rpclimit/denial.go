@@ -3,7 +3,6 @@ package rpclimit
 import (
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -92,9 +91,5 @@ func Require(r *http.Request, a Requirer) *Call {
 	if err == nil {
 		return nil
 	}
-	denial := FromError(err)
-	if s, err := strconv.ParseInt(fields.Get("Retry-After"), 10, 32); err == nil {
-		denial.RetryAfter = time.Duration(s) * time.Second
-	}
-	return &Call{Denial: denial, Fields: fields}
+	return &Call{Denial: FromError(err), Fields: fields}
 }

@@ -83,7 +83,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	verifier, err := apikey.NewVerifier(format, keyStore{a.Keys, a.Plan}, apikey.Options{Now: a.Now})
+	verifier, err := apikey.NewVerifier(format, keyStore{a.Keys, a.Plan}, apikey.Options{Source: a.Client, Now: a.Now})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

@@ -1,0 +1,342 @@
+package apikey_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+const (
+	guesser = "192.0.2.1:1234"
+	another = "192.0.2.2:1234"
+)
+
+// guarded is a service whose keys have any format.
+type guarded struct {
+	*memStore
+	*apikey.Verifier[apikey.Principal]
+	http.Handler
+}
+
+// newGuarded returns a service with a slow store. inside, if not nil, is between Identify and
+// Require.
+func newGuarded(opts apikey.Options, inside func(http.Handler) http.Handler) guarded {
+	g := guarded{memStore: newStore()}
+	g.before = slow(50 * time.Millisecond)
+	g.Verifier = must(apikey.NewVerifier(nil, g.memStore, opts))
+	auth := must(bearer.New("pets", g.Verify, bearer.Options{}))
+	g.Handler = auth.Require(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	if inside != nil {
+		g.Handler = inside(g.Handler)
+	}
+	g.Handler = auth.Identify(g.Handler)
+	return g
+}
+
+// allow puts a valid key into the store.
+func (g guarded) allow(key string) string {
+	g.put(key, record{Principal: ann})
+	return key
+}
+
+// send returns the status and Retry-After of the response to a request with a key.
+func (g guarded) send(addr, key string, edits ...func(*http.Request)) string {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = addr
+	r.Header.Set("Authorization", "Bearer "+key)
+	for _, edit := range edits {
+		edit(r)
+	}
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	return strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Header().Get("Retry-After")))
+}
+
+// sendAll sends n requests at once, with keys made of a format, and returns how many have each
+// response.
+func (g guarded) sendAll(n int, addr, format string) map[string]int {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	responses := map[string]int{}
+	for i := range n {
+		all.Go(func() {
+			response := g.send(addr, fmt.Sprintf(format, i))
+			mu.Lock()
+			defer mu.Unlock()
+			responses[response]++
+		})
+	}
+	all.Wait()
+	return responses
+}
+
+// asked returns the look-ups since it was last called.
+func (g guarded) asked() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer func() { g.calls = 0 }()
+	return g.calls
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// In the documented order, guesses from one network cost the store no more than 60 look-ups a
+// minute, banned or not, and disturb no known client.
+func TestGuessesBehindALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(30))
+		users := ratelimit.MustPlan("users", ratelimit.Penalty{}, ratelimit.PerMinute(10_000))
+		limited := must(limit.New(must(memory.New(memory.Options{})), func(r *http.Request) (ratelimit.Caller, error) {
+			if p, ok := apikey.FromContext(r.Context()); ok {
+				return ratelimit.Caller{Subject: p.Subject, Plan: users}, nil
+			}
+			return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests}, nil
+		}, limit.Options{}))
+		g := newGuarded(apikey.Options{}, limited)
+		known, other := g.allow("known"), g.allow("other")
+		same(t, "a key in use", g.send(guesser, known), "200")
+		for minute := range 5 {
+			time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+			g.asked()
+			denied := 0
+			for i := range 100 {
+				for status := range g.sendAll(10, guesser, fmt.Sprint("guess", minute, "-", i, "-%d")) {
+					if status != "401" {
+						denied++
+					}
+				}
+				if i%10 == 0 {
+					same(t, "the key in use", g.send(guesser, known), "200")
+				}
+			}
+			if asked := g.asked(); asked > 60+20 || denied < 80 {
+				t.Errorf("minute %d: %d look-ups of 1,000 guesses and a valid key, %d of 100 bursts refused", minute, asked, denied)
+			}
+			same(t, "a new key from another network", g.send(another, other), "200")
+			g.Forget(apikey.DigestOf(other))
+		}
+	})
+}
+
+// What is counted, and for which network: how many of 100 guesses are looked up after 20 other
+// requests, one after the other.
+func TestWhatCountsAsAGuess(t *testing.T) {
+	for name, c := range map[string]struct {
+		key      string // of the other requests; # is their number
+		response string
+		from, to string // the networks of the other requests and of the guesses
+		left     int
+	}{
+		"guesses":               {"guess#", "401", guesser, guesser, 40},
+		"of another network":    {"guess#", "401", another, guesser, 60},
+		"of a network in IPv6":  {"guess#", "401", "[2001:db8::1]:1", "[2001:db8::2]:1", 40},
+		"of two in IPv6":        {"guess#", "401", "[2001:db8::1]:1", "[2001:db8:0:1::1]:1", 60},
+		"without an address":    {"guess#", "401", "@", "", 40},
+		"valid keys":            {"valid#", "200", guesser, guesser, 60},
+		"a cached guess":        {"guess", "401", guesser, guesser, 59},
+		"revoked keys":          {"revoked#", "401", guesser, guesser, 40},
+		"an error of the store": {"errs#", "401", guesser, guesser, 40},
+		"failures":              {"down#", "503 5", guesser, guesser, 60},
+		"panics":                {"panic#", "503 5", guesser, guesser, 60},
+		"a slow store":          {"slow#", "503 5", guesser, guesser, 60},
+		"malformed":             {"a b", "401", guesser, guesser, 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := storeFunc(func(ctx context.Context, d apikey.Digest) (record, error) {
+					for i := range 20 {
+						switch number := fmt.Sprint(i); d {
+						case apikey.DigestOf("valid" + number):
+							return record{Principal: ann}, nil
+						case apikey.DigestOf("revoked" + number):
+							return record{Principal: ann, Revoked: time.Unix(0, 0)}, nil
+						case apikey.DigestOf("errs" + number):
+							return record{}, apikey.ErrRevoked
+						case apikey.DigestOf("down" + number):
+							return record{}, errors.New("connection refused")
+						case apikey.DigestOf("panic" + number):
+							panic("out of cheese")
+						case apikey.DigestOf("slow" + number):
+							<-ctx.Done()
+							return record{}, ctx.Err()
+						}
+					}
+					return record{}, apikey.ErrUnknown
+				})
+				v := must(apikey.NewVerifier(nil, store, apikey.Options{}))
+				quiet := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+				g := guarded{Handler: must(bearer.New("pets", v.Verify, bearer.Options{Errors: quiet})).Protect(http.NotFoundHandler())}
+				if c.response == "200" {
+					c.response = "404"
+				}
+				for i := range 20 {
+					same(t, "response", g.send(c.from, strings.ReplaceAll(c.key, "#", fmt.Sprint(i))), c.response)
+				}
+				rest := "429 60"
+				if name == "a slow store" {
+					rest = "429 20" // after 20 times two seconds
+				}
+				got := map[string]int{}
+				for i := range 100 {
+					got[g.send(c.to, fmt.Sprint("another", i))]++
+				}
+				same(t, "guesses", got, map[string]int{"401": c.left, rest: 100 - c.left})
+			})
+		})
+	}
+}
+
+// However many requests arrive at once, no more guesses are looked up than the plan allows, and
+// no valid keys are refused.
+func TestGuessesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(apikey.Options{}, nil)
+		for i := range 300 {
+			g.allow(fmt.Sprint("valid", i))
+		}
+		same(t, "new keys at once", g.sendAll(300, guesser, "valid%d"), map[string]int{"200": 300})
+		g.asked()
+		same(t, "guesses at once", g.sendAll(300, guesser, "guess%d"), map[string]int{"401": 60, "429 60": 240})
+		same(t, "look-ups", g.asked(), 60)
+		time.Sleep(2 * time.Second)
+		same(t, "known keys that are looked up again", g.sendAll(300, guesser, "valid%d"), map[string]int{"200": 300})
+		same(t, "a new key", g.send(guesser, g.allow("new")), "429 58")
+		time.Sleep(58 * time.Second)
+		same(t, "a new key in the next minute", g.send(guesser, "new"), "200")
+
+		g = newGuarded(apikey.Options{Guesses: ratelimit.MustPlan("mine", ratelimit.Penalty{}, ratelimit.PerHour(32))}, nil)
+		same(t, "with a plan of the service", g.sendAll(300, guesser, "guess%d"), map[string]int{"401": 32, "429 3540": 268})
+		g = newGuarded(apikey.Options{Guesses: ratelimit.UnlimitedPlan("any number")}, nil)
+		same(t, "with an unlimited plan", g.sendAll(300, guesser, "guess%d"), map[string]int{"401": 300})
+	})
+}
+
+// A client that polls with a key that is not valid any more cannot keep a new key out.
+func TestPollWithARevokedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(apikey.Options{}, nil)
+		g.before = nil
+		old := g.allow("old")
+		same(t, "the old key", g.send(guesser, old), "200")
+		g.put(old, record{Principal: ann, Revoked: time.Now()})
+		for range 90 {
+			time.Sleep(time.Second)
+			g.send(guesser, old)
+		}
+		same(t, "a new key", g.send(guesser, g.allow("new")), "200")
+		g.asked()
+		for range 1000 {
+			g.send(guesser, old)
+			time.Sleep(time.Second / 2)
+		}
+		if asked := g.asked(); asked < 495 || asked > 505 {
+			t.Errorf("%d look-ups in 500 seconds of a key that is not valid, want one a second", asked)
+		}
+	})
+}
+
+// Requests that are given up cost as much as others, and their network as little.
+func TestGuessesThatGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(apikey.Options{}, nil)
+		g.before = slow(time.Second)
+		for i := range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			g.send(guesser, fmt.Sprint("guess", i), func(r *http.Request) { *r = *r.WithContext(ctx) })
+			cancel()
+		}
+		same(t, "look-ups", g.asked(), 60)
+	})
+}
+
+// Forget makes the Verifier ask again, and does not make a known client a new one.
+func TestForgottenKeyStaysKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(apikey.Options{TTL: time.Hour}, nil)
+		known := g.allow("known")
+		same(t, "a key", g.send(guesser, known), "200")
+		g.sendAll(100, guesser, "guess%d")
+		g.asked()
+		g.Forget(apikey.DigestOf(known))
+		same(t, "the key when it was forgotten", g.send(guesser, known), "200")
+		same(t, "look-ups", g.asked(), 1)
+		g.Forget(apikey.DigestOf("guess0"))
+		same(t, "a guess that was forgotten", g.send(guesser, "guess0"), "429 60")
+	})
+}
+
+// Behind a proxy the networks are those of its clients.
+func TestGuessesBehindAProxy(t *testing.T) {
+	g := newGuarded(apikey.Options{Source: limit.Behind("192.0.2.0/24").Source, Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerDay(1))}, nil)
+	g.before = nil
+	got := ""
+	for i, client := range []string{"198.51.100.1", "198.51.100.1", "198.51.100.2", "2001:db8::1", "2001:db8::2"} {
+		got += g.send(guesser, fmt.Sprint("guess", i), func(r *http.Request) { r.Header.Set("X-Forwarded-For", client) })[:3] + " "
+	}
+	same(t, "responses", got, "401 429 401 401 429 ")
+}
+
+// Calls of Verify by the service itself are not counted.
+func TestVerifyWithoutARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVerifier(newStore(), apikey.Options{})
+		for range 200 {
+			verify(t, v, newFormat("pet_live_").Generate().Reveal(), apikey.ErrUnknown)
+		}
+	})
+}
+
+// The number of networks is bounded: if there is no place for another one, it is not counted.
+func TestGuessesFromEverywhere(t *testing.T) {
+	g := newGuarded(apikey.Options{Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerDay(1))}, nil)
+	g.before = nil
+	for i := range 40_000 {
+		if got := g.send(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), fmt.Sprint("guess", i)); got != "401" {
+			t.Fatalf("the first guess of network %d: %s, want 401", i, got)
+		}
+	}
+}
+
+// The refusal names what a translation needs, and is not logged.
+func TestRefusedGuess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(apikey.Options{Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerHour(1))}, nil)
+		var reasons []error
+		auth := must(bearer.New("pets", g.Verify, bearer.Options{Observe: func(_ *http.Request, o bearer.Outcome, reason error) {
+			reasons = append(reasons, fmt.Errorf("%v: %w", o, reason))
+		}}))
+		g.Handler = auth.Protect(http.NotFoundHandler())
+		g.send(guesser, "guess1")
+		g.send(guesser, "guess2")
+		var e *apierror.Error
+		if !errors.As(reasons[1], &e) || !strings.HasPrefix(reasons[1].Error(), "refused: ") {
+			t.Fatalf("reason %v, want a refusal", reasons[1])
+		}
+		same(t, "arguments", e.Args, map[string]any{"quota": "1/hour", "limit": int64(1), "cost": int64(1), "remaining": int64(0)})
+		same(t, "Retry-After", e.RetryAfter, time.Hour-50*time.Millisecond)
+		same(t, "the error", e.Error(), "429 rate_limit_exceeded: The API key was not checked because your network has sent too many keys that are not valid. Wait as long as Retry-After says.")
+	})
+}
