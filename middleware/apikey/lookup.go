@@ -241,7 +241,7 @@ func (v *Verifier[P]) ask(l *lookup[P], d Digest, wasValid bool) (record Record[
 	}
 	defer func() { // a store that panics gives back too
 		invalid := errors.Is(err, bearer.ErrInvalid) || record.Valid(v.now()) != nil
-		if !invalid && l.ctx.Err() != context.Canceled { // to give up must not be a way to pay nothing
+		if !invalid && l.ctx.Err() != context.Canceled { // an abandoned look-up stays charged
 			_ = v.networks.Adjust(l.ctx, l.guesser, &charged, 0, "")
 		}
 	}()

@@ -59,8 +59,9 @@ type Options struct {
 	// once, valid keys that are new and come at once can be refused.
 	Guesses *ratelimit.Plan
 
-	// Source finds the network of a client. Behind a reverse proxy it must be set, as for package limit:
-	// otherwise one client that guesses keeps all new keys out. Nil means [clientip.FromRemoteAddr].
+	// Source finds the network of a client. Behind a reverse proxy it must be set, as for
+	// package limit: otherwise one client that guesses keeps all new keys out. Nil means
+	// [clientip.FromRemoteAddr].
 	Source *clientip.Source
 
 	// Now is the clock. If nil, it is [time.Now].
@@ -85,13 +86,14 @@ type Options struct {
 // The cache holds 32,768 valid keys and as many others, of about 250 bytes each. When it is
 // more than half full, it may drop keys that were not looked up lately.
 //
-// Behind package bearer, a client network ([clientip.Network]) causes at most 60 look-ups a minute
-// that find no valid key, or that are given up ([Options.Guesses]); then the error is an
-// [apierror.Error], 429 with RetryAfter. A key that was valid when the store was last asked is
-// looked up at any time: known clients keep working beside one that guesses. A valid key that is
-// new to the process looks like a guess, and must be among the first of a minute if its network
-// goes on guessing. Keys that were not valid lately have as many look-ups of their own: a client
-// that polls with a revoked key keeps no new key out. Each process counts 32,768 networks.
+// Behind package bearer, a client's network ([clientip.Network]) may cause 60 look-ups a
+// minute that find no valid key or that the client abandons ([Options.Guesses]). After that
+// the error is an [apierror.Error], 429 with RetryAfter. A key that was valid when the store
+// was last asked is looked up at any time, so that known clients keep working beside one that
+// guesses. A valid key that is new to the process looks like a guess: if its network goes on
+// guessing, it must be among the first look-ups of a minute. Keys that were not valid lately
+// have a budget of their own, so that a client that polls with a revoked key does not refuse
+// new ones. Each process counts at most 32,768 networks.
 type Verifier[P any] struct {
 	formats    []*Format // with different prefixes; the zero Format: keys of any format
 	store      Store[P]
@@ -106,8 +108,8 @@ type Verifier[P any] struct {
 	shards     [shardCount]shard[P]
 }
 
-// NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats], or, if the
-// format is nil, of keys of any format, which are looked up without a check of their checksum.
+// NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats]. If the
+// format is nil, it verifies keys of any format, without a check of a checksum.
 //
 // P is what the store says: [Principal], or a type of the service. In a Principal, and in
 // one that a struct embeds by value, the Verifier sets Prefix, and Subject if it is empty.
