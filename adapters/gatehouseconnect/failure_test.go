@@ -122,6 +122,7 @@ func TestFaultsOfTheClientStayCharged(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, h2c %t", name, protocol, h2c), func(t *testing.T) {
 					engine, ann := contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two})
 					post := func(opts gatehouseconnect.Options) {
+						opts.Name = "one" // of both limits, which share the engine
 						r := must(http.NewRequest(http.MethodPost, start(t, same, limited(engine, ann, opts))+c.method, strings.NewReader(c.body)))
 						r.Header.Set("Content-Type", "application/"+protocol+"+proto")
 						transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
@@ -132,7 +133,7 @@ func TestFaultsOfTheClientStayCharged(t *testing.T) {
 					}
 					post(gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError})
 					post(gatehouseconnect.Options{ChargeIf: func(*http.Request, error) bool { return false }})
-					if n := contract.Used(t, engine, "ann", contract.Two); n != 2 {
+					if n := contract.Used(t, engine, "one/ann", contract.Two); n != 2 {
 						t.Errorf("%d units used by two calls, want 2", n)
 					}
 				})

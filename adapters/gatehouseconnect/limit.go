@@ -189,6 +189,7 @@ func setHeader(h, fields http.Header) {
 // in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
 // request; see [New].
 type Options struct {
+	Name     string
 	Cost     func(r *http.Request) int64
 	FailOpen bool
 	Headers  limit.HeaderSet // in the header of the response

@@ -147,7 +147,7 @@ func TestEngineUnavailable(t *testing.T) {
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "unavailable") || observed != 1 {
 		t.Errorf("got %d %s, observed %d times", res.StatusCode, body, observed)
 	}
-	open := app(&l, limit.Options{FailOpen: true})
+	open := app(new(stuck), limit.Options{FailOpen: true})
 	if res, _ := send(open, "GET", "/ok"); res.StatusCode != 200 {
 		t.Errorf("FailOpen: %d", res.StatusCode)
 	}

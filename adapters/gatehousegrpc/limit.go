@@ -187,6 +187,7 @@ func (s *countedStream) RecvMsg(m any) error { return s.call.Message(s.ServerStr
 // in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
 // request; see [New].
 type Options struct {
+	Name     string
 	Cost     func(r *http.Request) int64
 	FailOpen bool
 	Headers  limit.HeaderSet // in the metadata

@@ -131,6 +131,7 @@ func TestErrors(t *testing.T) {
 	suspended := ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}
 	cost, observed := int64(1), 0
 	opts := limit.Options{
+		Name:    "one", // of all handlers below, which share the engine
 		Cost:    func(*http.Request) int64 { return cost },
 		Observe: func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ },
 		Errors: &apierror.Responder{

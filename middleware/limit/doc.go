@@ -29,6 +29,8 @@
 //     (memory.Limiter.Save), bans made by hand (Ban, Unban);
 //   - the function, around that of Identify or alone: several subjects for one request, an
 //     error as the answer, an API key's own plan (apikey);
+//   - the number of limits: a second one on the same engine, such as a smaller one for
+//     /search, needs an Options.Name, and then counts and bans apart from the first;
 //   - the [Options]: costs, refunds, metrics, shadow mode, other header fields, responses of
 //     your own.
 package limit

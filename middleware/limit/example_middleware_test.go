@@ -143,10 +143,10 @@ func ExampleOptions_shadow() {
 	refused := 0
 	try := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
-		// A subject of its own: with "owner:17" each request would be charged twice.
-		c.Subject, c.Plan = "trial:"+c.Subject, smaller
+		c.Plan = smaller
 		return c, err
 	}, limit.Options{
+		Name:   "trial", // so that it counts apart from the limit in force
 		Shadow: true,
 		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
 			// A request that costs more than the plan allows is an error.

@@ -173,6 +173,7 @@ func TestInvalidCalls(t *testing.T) {
 			} {
 				t.Run(fmt.Sprintf("%s, %s, fail open %t, shadow %t", tt.name, engineName, opts.FailOpen, opts.Shadow), func(t *testing.T) {
 					var observed error
+					opts.Name = "one" // of all limits on an engine
 					opts.Cost = func(*http.Request) int64 { return tt.cost }
 					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
 					opts.Headers = limit.XRateLimit | limit.DraftRateLimit

@@ -64,6 +64,12 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if err := opts.validate(l); err != nil {
 		return nil, err
 	}
+	switch {
+	case opts.Name != "":
+		identify = named(opts.Name, identify)
+	case !claim(l):
+		return nil, errSecondUnnamed
+	}
 	return func(next http.Handler) http.Handler {
 		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, disconnectWait: disconnectWait}
 	}, nil

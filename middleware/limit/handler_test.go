@@ -231,13 +231,13 @@ func TestUnlimitedPlan(t *testing.T) {
 func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 	l := atNow()
 	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
-	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
+	trial := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
 	headers := limit.XRateLimit | limit.DraftRateLimit
 	enforce := func(next http.Handler) http.Handler {
-		return handler(l, inForce, limit.Options{Headers: headers}, next.ServeHTTP)
+		return handler(l, inForce, limit.Options{Name: "force", Headers: headers}, next.ServeHTTP)
 	}
 	shadow := func(next http.Handler) http.Handler {
-		return handler(l, trial, limit.Options{Headers: limit.XRateLimit | limit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
+		return handler(l, trial, limit.Options{Name: "trial", Headers: limit.XRateLimit | limit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
 	}
 	for i, h := range []http.Handler{enforce(shadow(http.HandlerFunc(ok))), shadow(enforce(http.HandlerFunc(ok)))} {
 		w := get(h)

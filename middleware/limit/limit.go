@@ -100,7 +100,8 @@ func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelim
 }
 
 // UserSubject returns the subject of a user of [ByUser] and [ByPlan], "user:" and the name,
-// for calls about one user, such as a ban by hand.
+// for calls about one user, such as a ban by hand. A limit with an Options.Name, such as
+// "search", counts and bans "search/" + UserSubject(name).
 func UserSubject(name string) string { return "user:" + name }
 
 // mustPlan returns the plan of quotas. Its panic names the function.

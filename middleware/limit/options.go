@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -11,6 +12,14 @@ import (
 
 // Options are optional settings of the middleware. The zero value works.
 type Options struct {
+	// Name keeps limits on one engine apart: the engine counts and bans name/user:ann
+	// for each subject user:ann that identify returns, also in Also. Limits with the same
+	// Name, of several processes or of one, share usage and bans. One limit of an engine
+	// may have no Name, and so a second one leaves the usage of the first as it is; New
+	// returns an error for another. An engine around another is one of its own here. A
+	// Name has no slash and no colon.
+	Name string
+
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
 	// plan must allow the largest cost in each of its quotas: a request that costs
 	// more is answered with 400. If the middleware is around an
@@ -72,9 +81,8 @@ type Options struct {
 	// a middleware of this package further out has set some.
 	//
 	// To try a new plan beside the one in force, add a second middleware in shadow
-	// mode. It needs an engine of its own, or subjects of its own such as
-	// "trial:owner:17". Otherwise each request would be charged twice, since usage
-	// belongs to a subject and not to a plan.
+	// mode, with a Name of its own or an engine of its own. Otherwise each request would be
+	// charged twice, since usage belongs to a subject and not to a plan.
 	Shadow bool
 
 	// Observe is called with each decision before the request is served or denied,
@@ -99,6 +107,9 @@ func NotServerError(_ *http.Request, status int) bool { return status < 500 }
 func (o *Options) validate(l ratelimit.Limiter) error {
 	if _, ok := l.(engine.Adjuster); o.ChargeIf != nil && !ok {
 		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
+	}
+	if strings.ContainsAny(o.Name, "/:") {
+		return fmt.Errorf("limit: Options.Name must have no slash and no colon, got %q", o.Name)
 	}
 	if o.Headers > NoHeaders {
 		return fmt.Errorf("limit: Options.Headers must be NoHeaders, or XRateLimit and DraftRateLimit combined, got %d", o.Headers)

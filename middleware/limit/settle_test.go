@@ -60,8 +60,9 @@ func TestSettleAfterTheResponse(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := newEngine(&at)
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
-	first := reserve(t, l, caller, limit.Options{}, nil)
-	second := reserve(t, l, caller, limit.Options{}, nil)
+	sharing := struct{ *memory.Limiter }{l}
+	first := reserve(t, sharing, caller, limit.Options{}, nil)
+	second := reserve(t, sharing, caller, limit.Options{}, nil)
 	at = at.Add(time.Minute)
 	must(l.Take(t.Context(), "a", tokens, 1))
 	wantUsed(t, l, "a minute later", [2]int64{1, 81})
@@ -81,7 +82,7 @@ func TestSettleAfterTheContextEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, units := range []int64{50, 3} {
-		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
+		res := reserve(t, struct{ *flaky }{l}, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 		if err := res.Settle(ctx, units); err != nil || l.during != nil {
 			t.Errorf("Settle(%d) with a context that ended: %v, and the engine's has the error %v; want neither", units, err, l.during)
 		}

@@ -23,6 +23,7 @@ import (
 
 // Options are those of the adapters, which document them.
 type Options struct {
+	Name     string
 	Cost     func(r *http.Request) int64
 	FailOpen bool
 	Headers  limit.HeaderSet
@@ -66,7 +67,7 @@ func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, n
 		errs.Write = g.refuse
 	}
 	own := limit.Options{
-		Cost: opts.Cost, FailOpen: opts.FailOpen, Headers: opts.Headers, Context: opts.Context, Shadow: opts.Shadow,
+		Name: opts.Name, Cost: opts.Cost, FailOpen: opts.FailOpen, Headers: opts.Headers, Context: opts.Context, Shadow: opts.Shadow,
 		Observe: g.observe, Errors: &errs,
 	}
 	if opts.ChargeIf != nil {

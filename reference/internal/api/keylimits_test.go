@@ -230,7 +230,7 @@ type calledLimiter struct {
 }
 
 func (l *calledLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if !strings.HasPrefix(subject, "uncharged:") {
+	if !strings.HasPrefix(subject, "uncharged/") {
 		l.takes.Add(1)
 	}
 	return l.Limiter.Take(ctx, subject, plan, cost)

@@ -34,6 +34,7 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 			return nil, nil, err
 		}
 		both[i].notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
+			Name:     "uncharged", // a quota of its own
 			FailOpen: true, // peek, which follows, answers 503 where that is necessary
 			Headers:  a.Headers,
 			Shadow:   shadow,
@@ -73,7 +74,7 @@ func ownerOf(p apikey.Principal) ratelimit.Caller {
 // have a quota of their own, so a flood of them is limited and uses up no other quota.
 func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 	c := a.caller(r)
-	c.Subject, c.Plan, c.Also = "uncharged:"+c.Subject, a.Uncharged, nil
+	c.Plan, c.Also = a.Uncharged, nil
 	return c
 }
 

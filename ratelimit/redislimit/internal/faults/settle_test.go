@@ -66,7 +66,7 @@ func TestSettle(t *testing.T) {
 					steps := [...]string{c.healthy, c.killed, c.open, c.back}[phase]
 					for step := range strings.FieldsSeq(steps) {
 						if step == "reserve" {
-							reserved[i] = r.reserve(subjectOf(i), plan)
+							reserved[i] = r.reserve(fmt.Sprint(i), plan)
 						} else {
 							r.settle(reserved[i], step)
 						}
@@ -91,14 +91,14 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func subjectOf(i int) string { return fmt.Sprint("settled:", i) }
+func subjectOf(i int) string { return fmt.Sprint("settled/", i) }
 
 // reserve charges 40 units, and returns what a handler finds with Options.Context.
 func (r *run) reserve(subject string, plan *ratelimit.Plan) (reserved *limit.Reservation) {
 	r.t.Helper()
 	limited, err := limit.New(r.guard, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: subject, Plan: plan}, nil
-	}, limit.Options{Context: true, Cost: func(*http.Request) int64 { return 40 }})
+	}, limit.Options{Name: "settled", Context: true, Cost: func(*http.Request) int64 { return 40 }})
 	if err != nil {
 		r.t.Fatal(err)
 	}
