@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -171,6 +172,16 @@ func (p *Plan) invalid(subject string, cost int64) error {
 	}
 	i := slices.IndexFunc(p.quotas[:p.n], func(q Quota) bool { return cost > q.AtOnce() })
 	return fmt.Errorf("%w: cost %d, limit %s", ErrCostExceedsLimit, cost, p.source.QuotaText(i))
+}
+
+// Excerpt returns a text for an error or the log, such as a subject: of a long one, which a
+// client may have sent, the beginning and the length.
+func Excerpt(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:most], ""), len(text))
 }
 
 // CheckCharges reports whether there are so many charges, and room for as many decisions.

@@ -181,7 +181,7 @@ func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, subj
 	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
 		err = costExceedsLimit(d).Wrap(err)
 	case errors.Is(err, ratelimit.ErrInvalid):
-		err = fmt.Errorf("limit: identify or Options.Cost returned an invalid value for %q: %w", subject, err)
+		err = fmt.Errorf("limit: identify or Options.Cost returned an invalid value for %q: %w", plan.Excerpt(subject), err)
 	default:
 		err = unavailable.Wrap(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
@@ -246,5 +247,5 @@ func unavailable(err error) error {
 
 // unknownValue says that redislimit did not write what a key holds.
 func unknownValue(key string) error {
-	return fmt.Errorf("key %q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", key)
+	return fmt.Errorf("key %q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", plan.Excerpt(key))
 }
