@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 )
 
 // New returns a middleware that counts each request for the caller that identify
-// returns. It answers
+// returns. Call it once, not for each request. If the middleware is on a router and again on
+// a group of its routes, their requests are charged twice: the log (slog.Default) says so. It
+// answers
 //
 //   - 429 if a quota is exhausted or the caller is banned;
 //   - 403 plan_suspended if the plan is a [ratelimit.SuspendedPlan];
@@ -70,8 +73,16 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	case !claim(l):
 		return nil, errSecondUnnamed
 	}
+	if made.Add(1) == manyLimits {
+		slog.Warn("limit: this process has made many limits. Make an engine and its limit once, when the service starts, "+
+			"and not for each request: a new engine knows no usage", "limits", manyLimits)
+	}
+	passed := new(passages)
 	return func(next http.Handler) http.Handler {
-		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, disconnectWait: disconnectWait}
+		if passed.mounts.Add(1) == 2 {
+			passed.left.Store(firstPassages)
+		}
+		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, passed: passed, disconnectWait: disconnectWait}
 	}, nil
 }
 
@@ -80,6 +91,7 @@ type limitHandler struct {
 	limiter        ratelimit.Limiter
 	identify       func(*http.Request) (ratelimit.Caller, error)
 	next           http.Handler
+	passed         *passages
 	disconnectWait time.Duration
 }
 
@@ -88,6 +100,9 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		g.notIdentified(w, r, c, fmt.Errorf("limit: identify: %w", err))
 		return
+	}
+	if g.passed.left.Load() > 0 {
+		g.passed.note(r, c.Subject)
 	}
 	plan, cost := c.Plan, int64(1)
 	if g.Cost != nil {

@@ -16,7 +16,8 @@ import (
 // ByIP limits each client by the address of its connection: an IPv4 address, or an IPv6
 // /64 network, since any subscriber has at least 2^64 addresses of IPv6. Behind a reverse
 // proxy all clients have the proxy's address; use [Behind]. ByIP reads no header, which
-// any client could write. It panics if the quotas are not those of a plan.
+// any client could write. Call it once, not for each request: each call counts from 0. It
+// panics if the quotas are not those of a plan.
 func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	return Clients{}.ByIP(quotas...)
 }

@@ -79,7 +79,7 @@ var _ interface {
 // some hundred microseconds.
 const subjectsInSegment = 1 << 12
 
-// New returns an engine without subjects.
+// New returns an engine without subjects. Make it once: each one counts for itself.
 func New(opts Options) (*Limiter, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
