@@ -45,8 +45,8 @@ type Waiter struct {
 
 // NewWaiter returns a Waiter in front of l. It panics if l is nil or a nil pointer.
 func NewWaiter(l Limiter) *Waiter {
-	if nilvalue.In(l) {
-		panic("ratelimit: NewWaiter: the limiter must not be nil")
+	if nilvalue.InEngine(l) {
+		panic("ratelimit: NewWaiter: the limiter must not be nil or the zero memory.Limiter")
 	}
 	return &Waiter{limiter: l, queues: make(map[string]*queue)}
 }

@@ -159,7 +159,7 @@ func TestWaitPanic(t *testing.T) {
 }
 
 func TestNewWaiterWithoutLimiter(t *testing.T) {
-	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil), &memory.Limiter{}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -59,8 +59,8 @@ import (
 // name Retry-After and the fields of Options.Headers, which a page cannot read otherwise.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
-	case nilvalue.In(l):
-		return nil, errors.New("limit: New: the limiter must not be nil")
+	case nilvalue.InEngine(l):
+		return nil, errors.New("limit: New: the limiter must not be nil or the zero memory.Limiter")
 	case identify == nil:
 		return nil, errors.New("limit: New: identify must not be nil")
 	}

@@ -89,6 +89,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{second(limit.New(nil, identify, limit.Options{})), "the limiter must not be nil"},
 		{second(limit.New(unset, identify, limit.Options{})), "the limiter must not be nil"},
+		{second(limit.New(&memory.Limiter{}, identify, limit.Options{})), "the limiter must not be nil or the zero memory.Limiter"},
 		{second(limit.New(atNow(), nil, limit.Options{})), "identify must not be nil"},
 		{second(limit.New(broken{}, identify, limit.Options{ChargeIf: limit.NotServerError})), "Options.ChargeIf needs a limiter that is an Adjuster"},
 	} {

@@ -32,8 +32,8 @@ type Limiter struct {
 
 // New returns a Limiter whose circuit is closed. It does not call the primary.
 func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
-	if nilvalue.In(primary) {
-		return nil, errors.New("failover: the primary must be an engine, got nil")
+	if nilvalue.InEngine(primary) {
+		return nil, errors.New("failover: the primary must be an engine, got nil or the zero memory.Limiter")
 	}
 	if err := opts.complete(); err != nil {
 		return nil, err

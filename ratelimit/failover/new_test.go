@@ -22,7 +22,9 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"no primary", nil, failover.Options{}, "the primary must be an engine, got nil"},
 		{"a primary that was not set", (*memory.Limiter)(nil), failover.Options{}, "the primary must be an engine, got nil"},
-		{"a local engine that was not set", primary, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine or nil, got a nil *memory.Limiter"},
+		{"a primary that New did not make", &memory.Limiter{}, failover.Options{}, "got nil or the zero memory.Limiter"},
+		{"a local engine that New did not make", primary, failover.Options{Local: &memory.Limiter{}}, "got a nil or zero *memory.Limiter"},
+		{"a local engine that was not set", primary, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine or nil, got a nil or zero *memory.Limiter"},
 		{"one engine twice", local, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
 		{"a primary that adjusts nothing", bare{primary}, failover.Options{Local: local}, "with Options.Local the primary must be an engine.Adjuster, got a failover_test.bare"},
 		{"a local engine that cannot peek", primary, failover.Options{Local: bare{local}}, "Options.Local must be an engine.Peeker and an engine.Adjuster, got a failover_test.bare"},

@@ -129,8 +129,8 @@ func (o *Options) engines(primary ratelimit.Limiter) (engine.Adjuster, localEngi
 	if o.Local == nil {
 		return nil, nil, nil
 	}
-	if nilvalue.In(o.Local) {
-		return nil, nil, fmt.Errorf("failover: Options.Local must be an engine or nil, got a nil %T", o.Local)
+	if nilvalue.InEngine(o.Local) {
+		return nil, nil, fmt.Errorf("failover: Options.Local must be an engine or nil, got a nil or zero %T", o.Local)
 	}
 	if reflect.ValueOf(primary).Comparable() && primary == o.Local {
 		return nil, nil, errors.New("failover: Options.Local must be another engine than the primary, got the same one")

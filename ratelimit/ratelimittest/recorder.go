@@ -40,8 +40,8 @@ type Call struct {
 
 // NewRecorder returns a Recorder that asks l. It panics if l is nil or a nil pointer.
 func NewRecorder(l ratelimit.Limiter) *Recorder {
-	if nilvalue.In(l) {
-		panic("ratelimittest: NewRecorder: the limiter must not be nil")
+	if nilvalue.InEngine(l) {
+		panic("ratelimittest: NewRecorder: the limiter must not be nil or the zero memory.Limiter")
 	}
 	return &Recorder{limiter: l}
 }

@@ -164,7 +164,7 @@ func TestDenySmooth(t *testing.T) {
 
 // What a test forgot is said where it was forgotten.
 func TestNewRecorderWithoutLimiter(t *testing.T) {
-	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil), &memory.Limiter{}} {
 		func() {
 			defer func() {
 				if p, _ := recover().(string); !strings.Contains(p, "must not be nil") {

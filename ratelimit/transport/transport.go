@@ -190,8 +190,8 @@ func (o *Options) validate() error {
 	switch {
 	case o.Base != nil && nilvalue.In(o.Base):
 		return fmt.Errorf("transport: Options.Base must not be a nil %T", o.Base)
-	case o.Plan != nil && nilvalue.In(o.Limiter):
-		return errors.New("transport: Options.Plan needs Options.Limiter, which counts it")
+	case o.Plan != nil && nilvalue.InEngine(o.Limiter):
+		return errors.New("transport: Options.Plan needs Options.Limiter, which counts it, got nil or the zero memory.Limiter")
 	case o.Plan == nil && o.Limiter != nil:
 		return errors.New("transport: Options.Limiter needs Options.Plan")
 	case o.Plan != nil && engine.Of(o.Plan).Len() == 0:

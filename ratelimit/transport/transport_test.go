@@ -24,8 +24,9 @@ func TestNewRefuses(t *testing.T) {
 		opts transport.Options
 		want string
 	}{
-		{transport.Options{Plan: plan}, "transport: Options.Plan needs Options.Limiter, which counts it"},
-		{transport.Options{Plan: plan, Limiter: (*memory.Limiter)(nil)}, "transport: Options.Plan needs Options.Limiter, which counts it"},
+		{transport.Options{Plan: plan}, "transport: Options.Plan needs Options.Limiter, which counts it, got nil or the zero memory.Limiter"},
+		{transport.Options{Plan: plan, Limiter: (*memory.Limiter)(nil)}, "transport: Options.Plan needs Options.Limiter, which counts it, got nil or the zero memory.Limiter"},
+		{transport.Options{Plan: plan, Limiter: &memory.Limiter{}}, "transport: Options.Plan needs Options.Limiter, which counts it, got nil or the zero memory.Limiter"},
 		{transport.Options{Limiter: newEngine(t)}, "transport: Options.Limiter needs Options.Plan"},
 		{transport.Options{Plan: ratelimit.UnlimitedPlan("all"), Limiter: newEngine(t)}, "transport: Options.Plan must have quotas"},
 		{transport.Options{Base: (*http.Transport)(nil)}, "transport: Options.Base must not be a nil *http.Transport"},

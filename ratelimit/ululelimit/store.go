@@ -75,8 +75,8 @@ type countingEngine interface {
 // well, as all of Gatehouse's have.
 func NewStore(l ratelimit.Limiter, opts StoreOptions) (*Store, error) {
 	counting, ok := l.(countingEngine)
-	if !ok || nilvalue.In(l) {
-		return nil, fmt.Errorf("ululelimit: NewStore needs an engine with Take, Peek and Reset, got %T", l)
+	if !ok || nilvalue.InEngine(l) {
+		return nil, fmt.Errorf("ululelimit: NewStore needs an engine with Take, Peek and Reset that its New has made, got %T", l)
 	}
 	s := &Store{engine: counting}
 	s.adjuster, _ = l.(engine.Adjuster)

@@ -198,7 +198,7 @@ func TestRates(t *testing.T) {
 }
 
 func TestNewStoreRefuses(t *testing.T) {
-	for _, engine := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil), struct{ ratelimit.Limiter }{newMemory(t)}} {
+	for _, engine := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil), &memory.Limiter{}, struct{ ratelimit.Limiter }{newMemory(t)}} {
 		if _, err := ululelimit.NewStore(engine, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "NewStore needs an engine with Take, Peek and Reset") {
 			t.Errorf("a nil %T: got error %v", engine, err)
 		}

@@ -57,7 +57,7 @@ func TestNewChecksItsArguments(t *testing.T) {
 		identify Identify
 		opts     Options
 	}{
-		"test: limit: New: the limiter must not be nil":                                                       {(*memory.Limiter)(nil), nobody, Options{}},
+		"test: limit: New: the limiter must not be nil or the zero memory.Limiter":                            {new(memory.Limiter), nobody, Options{}},
 		"test: limit: New: identify must not be nil":                                                          {engine, nil, Options{}},
 		"test: limit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": {bare, nobody, Options{ChargeIf: func(*http.Request, error) bool { return true }}},
 	} {
