@@ -131,8 +131,9 @@ type Clients struct {
 // Without Behind, or with other networks than that of the proxy, all clients of a proxy are
 // counted as one, and so they are if the proxy sends no X-Forwarded-For. The functions of
 // this package log a warning (slog.Default) at the first request that seems to come from an
-// unknown proxy (from a private address with X-Forwarded-For or Forwarded, or over a Unix
-// socket), and at the first one from a known proxy that does not name its client.
+// unknown proxy (from a private address with X-Forwarded-For or Forwarded, over a Unix
+// socket, or from a public address if 90 of the first 100 such requests have these fields),
+// and at the first one from a known proxy that does not name its client.
 func Behind(proxies ...string) Clients {
 	prefixes, err := clientip.ParsePrefixes(proxies)
 	if err != nil {
@@ -148,6 +149,7 @@ func Behind(proxies ...string) Clients {
 // networks returns the function that names the network of a request's client.
 func (c Clients) networks() func(*http.Request) string {
 	var unknown, unnamed atomic.Bool // a warning was logged about such a proxy, or such a client
+	var first firstRequests
 	peer := clientip.FromRemoteAddr()
 	source := cmp.Or(c.Source, peer)
 	return func(r *http.Request) string {
@@ -158,7 +160,7 @@ func (c Clients) networks() func(*http.Request) string {
 				slog.WarnContext(r.Context(), "limit: a request from a trusted proxy does not name its client, and counts for the proxy",
 					"proxy", r.RemoteAddr, "error", err)
 			}
-		case !unknown.Load() && fromProxy(addr, r.Header) && addr == peer.Addr(r) && !unknown.Swap(true):
+		case !unknown.Load() && first.fromProxy(addr, r.Header) && addr == peer.Addr(r) && !unknown.Swap(true):
 			slog.WarnContext(r.Context(), "limit: all clients of this proxy are counted as one; see limit.Behind",
 				"proxy", r.RemoteAddr)
 		}
@@ -166,15 +168,25 @@ func (c Clients) networks() func(*http.Request) string {
 	}
 }
 
+// firstRequests are the first requests from public addresses, of which some were forwarded.
+type firstRequests struct{ seen, forwarded atomic.Int32 }
+
 // fromProxy reports whether a request seems to come from a reverse proxy. A client that the
 // service sees at a public address may have written the headers itself, so that they say
-// nothing there.
-func fromProxy(peer netip.Addr, h http.Header) bool {
-	switch {
-	case !peer.IsValid(): // a Unix socket
-		return true
-	case !peer.IsPrivate() && !peer.IsLoopback():
+// something there only if nearly all of the first hundred requests have them. Health checks
+// and scanners may not.
+func (f *firstRequests) fromProxy(peer netip.Addr, h http.Header) bool {
+	const many, most = 100, 90
+	public := peer.IsValid() && !peer.IsPrivate() && !peer.IsLoopback()
+	if public && f.seen.Load() >= many {
 		return false
 	}
-	return h["X-Forwarded-For"] != nil || h["Forwarded"] != nil
+	forwarded := h["X-Forwarded-For"] != nil || h["Forwarded"] != nil
+	if !public {
+		return forwarded || !peer.IsValid() // a Unix socket
+	}
+	if forwarded {
+		f.forwarded.Add(1)
+	}
+	return f.seen.Add(1) == many && f.forwarded.Load() >= most
 }

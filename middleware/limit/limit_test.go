@@ -3,6 +3,7 @@ package limit_test
 import (
 	"bytes"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -274,6 +275,43 @@ func TestWarningAboutAProxy(t *testing.T) {
 				t.Errorf("%d warnings after two requests, want %d:\n%s", got, want, &log)
 			}
 		})
+	}
+}
+
+// A proxy with a public address, such as that of a CDN, is known by nearly all of the first
+// requests. Later ones are not looked at.
+func TestWarningAboutAPublicProxy(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		limit    limit.Clients
+		requests [3]int // direct ones, forwarded ones, and direct ones again
+		want     int
+	}{
+		{"all of the first", limit.Clients{}, [3]int{0, 300, 0}, 1},
+		{"all until now", limit.Clients{}, [3]int{0, 99, 0}, 0},
+		{"nearly all", limit.Clients{}, [3]int{10, 90, 0}, 1},
+		{"fewer", limit.Clients{}, [3]int{11, 300, 0}, 0},
+		{"the last one not", limit.Clients{}, [3]int{0, 99, 1}, 1},
+		{"none", limit.Clients{}, [3]int{300, 0, 0}, 0},
+		{"later", limit.Clients{}, [3]int{100, 300, 0}, 0},
+		{"a known one", limit.Behind("203.0.113.0/24"), [3]int{0, 300, 0}, 0},
+		{"another than the known", limit.Behind("192.0.2.0/24"), [3]int{0, 300, 0}, 1},
+	} {
+		log := logged(func() {
+			s := around(t, c.limit.ByIP(perYear(10_000)))
+			for i, n := range c.requests {
+				for k := range n {
+					addr, header := fmt.Sprintf("203.0.113.%d:1", k%4), []string(nil)
+					if i == 1 {
+						header = [][]string{{"X-Forwarded-For", "198.51.100.1"}, {"Forwarded", "for=198.51.100.1"}}[k%2*(c.want%2)]
+					}
+					s.want(200, addr, header...)
+				}
+			}
+		})
+		if n := strings.Count(log, "see limit.Behind"); n != c.want {
+			t.Errorf("%s: %d warnings, want %d:\n%s", c.name, n, c.want, log)
+		}
 	}
 }
 
