@@ -11,16 +11,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -46,13 +42,13 @@ import (
 var free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 
 func main() {
-	redisURL := flag.String("redis", "", "`URL` of the Redis that shares limits; empty: usage is kept in usage.gob")
+	redisURL := flag.String("redis", "", "`URL` of the Redis that shares limits; empty: usage is kept in usage.json")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", "127.0.0.1:8081")
 	if err == nil {
-		err = run(ctx, l, *redisURL, "usage.gob", free, os.Stdout)
+		err = run(ctx, l, *redisURL, "usage.json", free, os.Stdout)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -88,8 +84,7 @@ func run(ctx context.Context, l net.Listener, redisURL, file string, plan *ratel
 // openLimiter returns the engine, and the function that closes it.
 func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error) {
 	if redisURL == "" {
-		l, err := load(file)
-		return l, func() error { return save(l, file) }, err
+		return memory.Open(file, memory.Options{})
 	}
 	options, err := redis.ParseURL(redisURL)
 	if err != nil {
@@ -113,45 +108,6 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 		return nil, nil, err
 	}
 	return limiter, func() error { return errors.Join(limiter.Close(), client.Close()) }, nil
-}
-
-// state is the content of the file.
-type state struct {
-	Secret  []byte // without it, the engine cannot use the records
-	Records []memory.Record
-}
-
-// load returns an engine with the state in the file, or a new one without a file.
-func load(file string) (*memory.Limiter, error) {
-	var s state
-	f, err := os.Open(file)
-	if err == nil {
-		defer f.Close()
-		err = gob.NewDecoder(f).Decode(&s)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	l, err := memory.New(memory.Options{Secret: s.Secret})
-	if err != nil {
-		return nil, err
-	}
-	return l, l.Load(s.Records)
-}
-
-// save writes the state to the file when the service stops. A service that must keep
-// usage after a crash saves every second, to a database: Save passes only records that
-// have changed since its last call.
-func save(l *memory.Limiter, file string) error {
-	s := state{Secret: l.Secret(), Records: l.Records(0, math.MaxUint64)}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(s); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".new", b.Bytes(), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
 }
 
 // newHandler returns one operation behind keys and limits, and a key of plan.

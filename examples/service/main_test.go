@@ -63,7 +63,7 @@ func get(t *testing.T, url, key string) (int, string) {
 func TestUsageSurvivesARestart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, want := range []string{"9", "8", "7"} {
-		err := serve(t, "", "usage.gob", func(url, key string) {
+		err := serve(t, "", "usage.json", func(url, key string) {
 			if status, remaining := get(t, url, key); status != 200 || remaining != want {
 				t.Errorf("GET: %d with %s remaining, want 200 with %s", status, remaining, want)
 			}

@@ -26,7 +26,7 @@
 // Write these lines instead, and then change the part that you need to:
 //
 //   - the engine: limits shared by processes (redislimit), usage that survives a restart
-//     (memory.Limiter.Save), bans made by hand (Ban, Unban);
+//     (memory.Open), bans made by hand (Ban, Unban);
 //   - the function, around that of Identify or alone: several subjects for one request, an
 //     error as the answer, an API key's own plan (apikey);
 //   - the number of limits: a second one on the same engine, such as a smaller one for

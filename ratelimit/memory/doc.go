@@ -48,8 +48,5 @@
 //
 // # Restarts
 //
-// [Limiter.Save] writes what changed since its last call, and [Limiter.Load] reads it
-// back. If Save is called once a second, a process that is killed loses at most the
-// last second of usage. A store that appends what Save writes stays small with
-// [Limiter.Records], which returns all records in a range of keys.
+// [Open] keeps usage and bans in a file, [Limiter.Save] and [Limiter.Load] in a database.
 package memory

@@ -3,6 +3,8 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -56,7 +58,38 @@ func ExampleLimiter_Take() {
 	// 60 of 60, 401 of 1000: limited, 0 left until 12:01:00, retry after 17s
 }
 
-// What an engine knows outlives its process if it is saved and loaded again.
+// A service of one process keeps usage over a restart.
+func ExampleOpen() {
+	folder, err := os.MkdirTemp("", "pets")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000))
+	for range 3 { // processes, one after the other
+		engine, save, err := memory.Open(filepath.Join(folder, "usage.json"), memory.Options{
+			Now: func() time.Time { return time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC) },
+		})
+		if err != nil {
+			panic(err)
+		}
+		d, err := engine.Take(context.Background(), "owner:17", plan, 1)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(d.Remaining(), "of", d.Limit(), "left")
+		if err := save(); err != nil {
+			panic(err)
+		}
+	}
+	// Output:
+	// 999 of 1000 left
+	// 998 of 1000 left
+	// 997 of 1000 left
+}
+
+// What an engine knows outlives its process if it is saved and loaded again, here by a
+// database.
 func ExampleLimiter_Save() {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 	ctx := context.Background()

@@ -33,7 +33,8 @@ const (
 )
 
 // Save calls write with what changed since its last call, or since [Limiter.Load], in
-// portions of a few thousand records. Store records in their order, since a key may be
+// portions of a few thousand records. If it is called once a second, a process that is killed
+// loses at most the last second of usage. Store records in their order, since a key may be
 // forgotten and come back. If write fails, Save stops with its error, and the next call
 // saves what was not written.
 //

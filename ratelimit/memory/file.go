@@ -1,0 +1,83 @@
+package memory
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Open returns an engine that keeps usage and bans in a file over a restart, and a function
+// that writes the file:
+//
+//	engine, save, err := memory.Open("/var/lib/pets/usage", memory.Options{})
+//	...
+//	err = save() // when the service has stopped serving
+//
+// Without the file the engine has no subjects; the folder must exist. Open returns an error
+// that names the file if it cannot be read or is damaged, so that usage is never lost
+// unnoticed. Each process needs a file of its own. The file has the [Limiter.Secret] of the
+// engine; only its owner may read it. If Options.Secret is set, it must be the same.
+//
+// What is counted after the last save is lost. Against crashes call save at intervals, such as
+// a minute, or store what changes every second with [Limiter.Save]. The function save replaces
+// the file in one step, or leaves it as it is and returns an error. It may be called at any
+// time, also concurrently. It writes all subjects, about 90 bytes each, and allocates several
+// times as much.
+func Open(file string, opts Options) (l *Limiter, save func() error, err error) {
+	var s fileState
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("memory: reading usage from %s: %w", file, err)
+	}
+	if opts.Secret == nil {
+		opts.Secret = s.Secret
+	}
+	if l, err = New(opts); err == nil {
+		err = l.Load(s.Records)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (usage is in %s)", err, file)
+	}
+	var mu sync.Mutex
+	return l, func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		data, err := json.Marshal(fileState{l.Secret(), l.Records(0, math.MaxUint64)})
+		if err == nil {
+			err = replaceFile(file, data)
+		}
+		if err != nil {
+			return fmt.Errorf("memory: saving usage: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// A fileState is the content of a file.
+type fileState struct {
+	Secret  []byte
+	Records []Record
+}
+
+// replaceFile writes a file so that it has the old content or the new one, also after a crash.
+func replaceFile(file string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // it is there only after an error
+	_, err = f.Write(content)
+	if err = cmp.Or(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}
