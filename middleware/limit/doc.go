@@ -10,6 +10,10 @@
 // A request is charged to all quotas or, if it is denied, to none. Bans are part of plans.
 // The arguments are part of the program, so these functions panic if they are wrong.
 //
+// What is answered outside of the middleware is not counted, such as a 401 of an
+// authentication that refuses requests before they get there, and in a group of a router
+// the 404 of an unknown path. [New] says which order counts these too.
+//
 // Each call makes an engine of its own (package memory: a million subjects at most, that is
 // users or networks, of about 44 bytes each). To count several routes together, use the
 // result of one call for all of them; a request that passes it twice is charged twice. Each
