@@ -55,13 +55,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := newHandler(verifier.Verify, startService("pets"), startService("orders"))
-	if err != nil {
-		log.Fatal(err)
-	}
 	fmt.Printf("KEY=%s\n", key)
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Fatal(server.ListenAndServe())
+	demo.Serve(newHandler(verifier.Verify, startService("pets"), startService("orders")))
 }
 
 func newHandler(verify func(context.Context, string) (apikey.Principal, error), pets, orders *url.URL) (http.Handler, error) {

@@ -13,9 +13,9 @@ import (
 	"fmt"
 	"log"
 	"net/http"
-	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -39,13 +39,7 @@ func main() {
 	for _, plan := range []*ratelimit.Plan{free, pro} {
 		fmt.Printf("%-5s %s\n", plan.Name(), store.issue(format, plan)) // shown once, stored nowhere
 	}
-	handler, err := newHandler(format, store)
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Printf("listening on http://%s/whoami", server.Addr)
-	log.Fatal(server.ListenAndServe())
+	demo.Serve(newHandler(format, store))
 }
 
 // keys has the record of each key by its digest. The key itself is not stored.

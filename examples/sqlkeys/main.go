@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -47,14 +48,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := newHandler(keys)
-	if err != nil {
-		log.Fatal(err)
-	}
 	fmt.Printf("LIVE=%s\nTEST=%s\n", liveKey.Reveal(), testKey.Reveal()) // shown once, stored nowhere
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Printf("listening on http://%s/pets", server.Addr)
-	log.Fatal(server.ListenAndServe())
+	demo.Serve(newHandler(keys))
 }
 
 func newHandler(keys *store) (http.Handler, error) {

@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +16,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -26,12 +26,8 @@ import (
 )
 
 func main() {
-	handler, err := newHandler()
-	if err != nil {
-		log.Fatal(err)
-	}
 	fmt.Println("curl -i http://127.0.0.1:8081/hello\ncurl -s http://127.0.0.1:8081/metrics | grep gatehouse")
-	log.Fatal(http.ListenAndServe("127.0.0.1:8081", handler)) //nolint:gosec // an example on loopback
+	demo.Serve(newHandler())
 }
 
 // measured is the embedded engine with a clock around each decision.

@@ -28,21 +28,6 @@ var costs = map[string][]figure{
 		{overRedis, "gatehouse", "round trips", " round trip"},
 		{overRedis, "gatehouse", "allocations", " allocations"},
 	},
-	"redis_rate, without redisrate": {
-		{overRedis, "redis_rate", "hot key, 1", " µs"},
-		{overRedis, "redis_rate", "round trips", " round trips"},
-		{overRedis, "redis_rate", "allocations", " allocations"},
-	},
-	"ulule in memory, without ululelimit": {
-		{inMemory, "ulule/limiter", "hot key", " ns"},
-		{inMemory, "ulule/limiter", "1 million keys", " ns"},
-		{million, "ulule/limiter", "bytes a key", " bytes"},
-	},
-	"ulule in Redis, without ululelimit": {
-		{overRedis, "ulule/limiter", "hot key, 1", " µs"},
-		{overRedis, "ulule/limiter", "round trips", " round trips"},
-		{overRedis, "ulule/limiter", "allocations", " allocations"},
-	},
 }
 
 // The costs are those of the benchmarks. When these are measured again, the page must
