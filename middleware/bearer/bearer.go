@@ -110,7 +110,8 @@ func (a *Authenticator[P]) refusals(realm, name string) {
 // what it found.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := a.identify(call{Context: r.Context(), r: r}, r.Header["Authorization"])
+		id := &identity[P]{call: call{Context: r.Context(), r: r}, by: a}
+		a.identify(id, r.Header["Authorization"])
 		response.ServeCopy(next, w, r, r.WithContext(id))
 	})
 }
@@ -120,29 +121,28 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 // ctx with the principal, or why there is none. request returns the call as a request with
 // the context ctx. Only Options.Observe and the guesses of an apikey.Verifier need it.
 func (a *Authenticator[P]) IdentifyCall(ctx context.Context, lines []string, request func() *http.Request) context.Context {
-	return a.identify(call{Context: ctx, request: request}, lines)
+	id := &identity[P]{call: call{Context: ctx, request: request}, by: a}
+	a.identify(id, lines)
+	return id
 }
 
-func (a *Authenticator[P]) identify(c call, lines []string) context.Context {
-	id := &identity[P]{call: c, by: a}
+func (a *Authenticator[P]) identify(id *identity[P], lines []string) {
 	token, outcome, reason := credentials(lines)
 	if outcome == Authenticated {
-		id.principal, reason = a.verify(&id.call, token)
-		switch public, _ := errors.AsType[*apierror.Error](reason); {
-		case reason == nil:
-		case errors.Is(reason, ErrInvalid), public != nil && public.Status == http.StatusUnauthorized:
-			outcome = Invalid
-		case public != nil && public.Status < http.StatusInternalServerError:
-			outcome = Refused
-		default:
+		if id.principal, reason = a.verify(&id.call, token); reason != nil {
 			outcome = Unavailable
+			switch public, _ := errors.AsType[*apierror.Error](reason); {
+			case errors.Is(reason, ErrInvalid), public != nil && public.Status == http.StatusUnauthorized:
+				outcome = Invalid
+			case public != nil && public.Status < http.StatusInternalServerError:
+				outcome = Refused
+			}
 		}
 	}
 	id.outcome, id.reason = outcome, reason
 	if a.opts.Observe != nil && outcome != Authenticated {
 		a.opts.Observe(id.call.Value(response.RequestKey{}).(*http.Request), outcome, reason)
 	}
-	return id
 }
 
 // call is the context of the verify function. The rest of an identity changes while a look-up
@@ -192,14 +192,17 @@ func (a *Authenticator[P]) refusal(ctx context.Context) (challenge []string, err
 	if !ok {
 		return nil, errNotIdentified
 	}
-	refused := a.refused[id.outcome]
-	public, _ := errors.AsType[*apierror.Error](id.reason)
-	switch {
-	case id.outcome == Authenticated:
+	refused := &a.refused[id.outcome]
+	switch id.outcome {
+	case Authenticated:
 		return nil, nil
-	case public != nil && id.outcome != Invalid:
-		return nil, public
-	case id.outcome == Unavailable, errors.Unwrap(id.reason) == errTooLong: // logged, since the token may be good
+	case Unavailable, Refused:
+		if public, _ := errors.AsType[*apierror.Error](id.reason); public != nil {
+			return nil, public
+		}
+		return nil, refused.err.Wrap(id.reason)
+	}
+	if errors.Unwrap(id.reason) == errTooLong { // logged, since the token may be good
 		return refused.challenge, refused.err.Wrap(id.reason)
 	}
 	return refused.challenge, refused.err

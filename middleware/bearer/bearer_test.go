@@ -334,6 +334,8 @@ func TestCall(t *testing.T) {
 				if u, ok := bearer.FromContext[user](ctx); !ok || u.name != "ann" {
 					t.Errorf("principal %v, %v", u, ok)
 				}
+			case c.status == 429 && fields.Get("Retry-After") != "2":
+				t.Errorf("Retry-After %q, want 1.5 seconds rounded up", fields.Get("Retry-After"))
 			case err == nil || err.Status != c.status || len(fields) != 1 || fields.Get(c.field) == "":
 				t.Errorf("refused with %v and the fields %v, want %d and %s", err, fields, c.status, c.field)
 			}
