@@ -192,9 +192,9 @@ func (l *Limiter) enter(ctx context.Context, s *shard, subject string, limit int
 	return d
 }
 
-// share asks Options.Shared about a request that d admits, and corrects d. It returns what
-// ends the request there.
-func (l *Limiter) share(ctx context.Context, subject string, d *Decision) (leave func()) {
+// share asks Options.Shared about a request that d admits, and corrects d. leave ends the
+// request there.
+func (l *Limiter) share(ctx context.Context, subject string, d Decision) (_ Decision, leave func()) {
 	leave, err := l.opts.Shared(ctx, subject, d.Limit)
 	switch {
 	case err != nil:
@@ -203,11 +203,11 @@ func (l *Limiter) share(ctx context.Context, subject string, d *Decision) (leave
 		l.shared.refused.Add(1)
 		d.Admitted = false
 		d.Running--
-		return func() {}
+		return d, func() {}
 	}
 	l.shared.admitted.Add(1)
 	if leave == nil {
 		leave = func() {}
 	}
-	return leave
+	return d, leave
 }

@@ -34,7 +34,9 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	if d.Admitted {
 		defer shard.leave(c.Subject) // from here on, whatever panics
 		if l.opts.Shared != nil {
-			defer l.share(r.Context(), c.Subject, &d)()
+			var leave func()
+			d, leave = l.share(r.Context(), c.Subject, d)
+			defer leave()
 		}
 	}
 	if l.opts.Observe != nil {

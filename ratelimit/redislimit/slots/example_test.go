@@ -39,13 +39,11 @@ func Example() {
 		return perUser.Middleware(export) // in a service, pool.Close follows Shutdown of the server
 	}
 	send := func(h http.Handler) int {
-		r := httptest.NewRequest("GET", "/export", nil)
+		r, w := httptest.NewRequest("GET", "/export", nil), httptest.NewRecorder()
 		r.SetBasicAuth("ann", "secret")
-		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-
 	b := process(func(http.ResponseWriter, *http.Request) {})
 	a := process(func(http.ResponseWriter, *http.Request) {
 		fmt.Println("at another process meanwhile:", send(b))

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -152,7 +153,6 @@ func testNames(t *testing.T, addr string) {
 		enter(t, a, subject, 1, false)
 		enter(t, streams, subject, 1, true)
 		leave()
-		leave() // does nothing
 		enter(t, a, subject, 3, true)
 		enter(t, a, subject, 3, false)
 		enter(t, a, subject, 0, false)
@@ -230,6 +230,9 @@ func testRoundTrips(t *testing.T, addr string) {
 			t.Fatalf("subject %d has leases until %.0f, want %d, all after %.0f", i, ends, requests/subjects, old)
 		}
 	}
+	leave[1]()
+	leave[1]() // does nothing
+	want("leaving", 1)
 	for i, end := range []func(){leave[0], p.Close} {
 		n.before = end
 		p.Renew()
@@ -266,6 +269,7 @@ func testLost(t *testing.T, addr string) {
 func testConcurrentRequests(t *testing.T, addr string) {
 	const limit, processes, clients, subjects = 3, 4, 6, 3
 	var running [subjects]atomic.Int64
+	var pools []*slots.Pool
 	var wg sync.WaitGroup
 	for range processes {
 		p := newPool(t, addr)
@@ -295,8 +299,14 @@ func testConcurrentRequests(t *testing.T, addr string) {
 				p.Renew()
 			}
 		})
+		pools = append(pools, p)
 	}
 	wg.Wait()
+	for _, p := range pools {
+		if n := p.Size(); n != 0 {
+			t.Errorf("at the end a pool holds %d things, want none", n)
+		}
+	}
 	if keys := clientOf(t, addr).Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("at the end Redis has %q", keys)
 	}
@@ -326,6 +336,76 @@ func testAdmitsTheLimit(t *testing.T, addr string) {
 			leave()
 		}
 	}
+}
+
+// slow is a Redis that gives out all slots, each after some time, and notes when leases are renewed.
+type slow struct {
+	answer  time.Duration
+	renewed []time.Time
+}
+
+func (s *slow) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *slow) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		time.Sleep(s.answer)
+		if script, ok := cmd.(*redis.Cmd); ok {
+			script.SetVal(int64(1))
+		}
+		return nil
+	}
+}
+
+func (s *slow) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error {
+		s.renewed = append(s.renewed, time.Now())
+		return nil
+	}
+}
+
+// Leases are renewed three times in their duration. A request waits for Redis for 250 ms, and no
+// other does while its answer is late.
+func TestTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), new(slow) // without DNS
+		defer c.Close()
+		c.AddHook(s)
+		p, err := slots.New(c, "exports", 9*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		began := time.Now()
+		leave := enter(t, p, "ann", 9, true)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if want := []time.Time{began.Add(3 * time.Second), began.Add(6 * time.Second), began.Add(9 * time.Second)}; !slices.Equal(s.renewed, want) {
+			t.Errorf("leases of 9s are renewed at %v, want %v", s.renewed, want)
+		}
+		s.answer = time.Minute
+		for _, want := range []struct {
+			err  string
+			wait time.Duration
+		}{
+			{"slots: no answer from Redis within 250ms", 250 * time.Millisecond},
+			{"slots: an earlier call is not answered yet", 0},
+		} {
+			began := time.Now()
+			l, err := p.Enter(t.Context(), "ann", 9)
+			if waited := time.Since(began); l == nil || fmt.Sprint(err) != want.err || waited != want.wait {
+				t.Errorf("a slot %v, error %v after %v, want one with %q after %v", l != nil, err, waited, want.err, want.wait)
+			}
+		}
+		began = time.Now()
+		leave()
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("leave waited for %v", waited)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.answer = 249 * time.Millisecond
+		enter(t, p, "ann", 9, true)
+	})
 }
 
 // A lease lasts as long as it says by the clock of Redis, whatever the clocks of processes are.

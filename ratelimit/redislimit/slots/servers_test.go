@@ -93,7 +93,7 @@ func TestProcessIsKilledOrPaused(t *testing.T) {
 	enter(t, here, "ann", 3, false)
 }
 
-// The server is restarted empty, hangs and goes on. The pools add the leases by themselves.
+// The server is restarted empty, hangs and goes on. The pool adds the leases by itself.
 func TestServerFails(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -102,36 +102,25 @@ func TestServerFails(t *testing.T) {
 	take(t, p, 2)
 	s.Restart()
 	eventually(t, "the leases are back", func() bool { return len(leases(t, c, "ann")) == 2 })
-
 	p.Wait(20 * time.Millisecond)
 	s.Stop()
-	for i := range 1000 {
-		want := "slots: an earlier call is not answered yet" // without waiting
-		if i == 0 {
-			want = "slots: no answer from Redis within 20ms"
-		}
-		if leave, err := p.Enter(t.Context(), "ann", 3+i); leave == nil || err == nil || err.Error() != want {
-			t.Fatalf("request %d: a slot %v, error %v, want one with %q", i, leave != nil, err, want)
-		}
+	if leave, err := p.Enter(t.Context(), "ann", 3); leave == nil || err == nil {
+		t.Errorf("a slot %v, error %v, want one with an error", leave != nil, err)
 	}
 	enter(t, p, "ann", 3, false)
 	s.Cont()
+	eventually(t, "the lease is there", func() bool { return len(leases(t, c, "ann")) == 3 })
 	p.Wait(time.Minute)
-	eventually(t, "the leases of the requests are added", func() bool { return len(leases(t, c, "ann")) == 1002 })
-	eventually(t, "Redis is asked again", func() bool {
-		_, err := p.Enter(t.Context(), "bob", 1000)
-		return err == nil
-	})
 }
 
 // In a cluster, a master that hangs does not end leases on others.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
+	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "600000") // no node is marked as failed
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()[:1], ReadTimeout: time.Hour})
 	t.Cleanup(func() { client.Close() })
 	p, other := poolOf(t, client, brief), poolOf(t, client, time.Hour)
-	for i := range 100 {
+	for i := range 40 {
 		subject := fmt.Sprint("user:", i)
 		enter(t, p, subject, 2, true)
 		enter(t, other, subject, 2, true)()
@@ -143,7 +132,7 @@ func TestCluster(t *testing.T) {
 		renewals, last := 0, ""
 		eventually(t, "the leases are renewed", func() bool {
 			keys, err := master.Do("keys", "*")
-			if err != nil || len(keys) < 20 {
+			if err != nil || len(keys) < 5 {
 				t.Fatal(keys, err)
 			}
 			first, err := master.Do("zrange", slices.Min(keys), "0", "0", "withscores")
