@@ -2,6 +2,8 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -51,6 +53,41 @@ func TestReferencesAreToComponents(t *testing.T) {
 			t.Errorf("$ref %s, want one to #/components/KIND/NAME", ref[1])
 		}
 	}
+}
+
+// Generators take an integer without a format for one of 32 bits (kiota, openapi-generator in
+// Java), ignore what stands beside a reference, and require a member of a body that has a
+// default (openapi-typescript).
+func TestPlainFormForGenerators(t *testing.T) {
+	d, _ := load(t, nil)
+	var document map[string]any
+	if err := json.Unmarshal(d, &document); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(where string, v any)
+	walk = func(where string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for i, e := range v {
+				walk(fmt.Sprint(where, "/", i), e)
+			}
+		case map[string]any:
+			most, bounded := v["maximum"].(float64)
+			if v["type"] == "integer" && v["format"] != "int64" && (!bounded || most > math.MaxInt32) {
+				t.Errorf("%s: the integer has neither the format int64 nor a maximum of 32 bits", where)
+			}
+			if v["$ref"] != nil && len(v) > 1 {
+				t.Errorf("%s: there is more than $ref", where)
+			}
+			if v["default"] != nil && strings.HasPrefix(where, "/components/schemas/") {
+				t.Errorf("%s: there is a default", where)
+			}
+			for name, e := range v {
+				walk(where+"/"+name, e)
+			}
+		}
+	}
+	walk("", document)
 }
 
 func TestDocumentDeclaresTheInterface(t *testing.T) {

@@ -41,7 +41,7 @@ func TestChapters(t *testing.T) {
 	for _, want := range []string{
 		"limit query: integer, 1 to 100, default 20", "status query: one of available, pending, sold",
 		"petId required path: integer, at least 1", "name required string, 1 to 255 characters",
-		"status one of available, pending, sold, default available",
+		"status one of available, pending, sold Whether", "Without a status it is available.",
 		"200 OK A page of animals. Body: array of Pet", "Other errors Any other error: 405, 412, 413, 414, 415 or 500",
 		"429 rate_limit_exceeded You have reached the limit of 60 requests per minute.",
 		"Limits Usage is counted for the owner of a key", "ban.ends required integer", "quotas required array of QuotaUsage",
