@@ -62,6 +62,16 @@ func (t *table) peekRecord(h uint64, now int64, r *record) bool {
 	return s.meter() == before && r.expires > 0
 }
 
+// peekBan returns the end of the ban in force that the meter m has, in Unix seconds, or 0. A
+// ban that began after now is left to the record: the clock stepped back, which may end it.
+func (t *table) peekBan(m meter, now int64) int64 {
+	ends := int64(m.count())
+	if !m.has(banned) || ends*int64(time.Second) <= now || fixedwindow.SecondsUp(now) < t.bansSince.Load() {
+		return 0
+	}
+	return ends
+}
+
 // read fills r, which is empty, with what a slot holds at a time: nothing once
 // it has expired.
 func (r *record) read(s slot, now int64) {

@@ -132,6 +132,21 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 }
 
+// After a ban the subject's usage, and not the end of the ban, says whether it can make room.
+func TestRoomAfterABan(t *testing.T) {
+	clock := enginetest.NewClock(noonSharp())
+	l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerSecond(1), ratelimit.PerDay(1000))
+	for range 3 {
+		take(t, l, "a", plan)
+	}
+	clock.Set(noonSharp().Add(2 * time.Second))
+	if v := l.segments[0].findVictim(clock.Now().UnixNano()); !v.found || v.used != 1 {
+		t.Errorf("got %+v, want the subject, which has used 1 unit", v)
+	}
+}
+
 // A ban that an admission has found forgiven stays forgiven if the clock steps back: the
 // record of it expires between the ends of windows, where no admission takes the lock.
 func TestForgivenBanStaysForgiven(t *testing.T) {

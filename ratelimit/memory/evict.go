@@ -118,7 +118,7 @@ func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
 	}
 	layout := s.layouts.get(m.layout())
 	for i := range layout.n {
-		w := layout.anyWindow(i, slot, m)
+		w := layout.anyWindow(i, slot, m.counted())
 		until = max(until, w.heldUntil())
 	}
 	if m.has(checkRecord) {
@@ -201,7 +201,7 @@ func (s *segment) findVictim(now int64) (v victim) {
 				held = min(held, until)
 			default:
 				layout := s.layouts.get(m.layout())
-				w := layout.anyWindow(layout.n-1, slot, m)
+				w := layout.anyWindow(layout.n-1, slot, m.counted())
 				if used := w.amount(now); !v.found || used < v.used {
 					v = victim{found: true, at: i, used: used}
 				}

@@ -45,6 +45,15 @@ func (l *layout) anyWindow(i int, slot slot, m meter) window {
 	return w
 }
 
+// rebase lowers the counts in the words of a slot, which is frozen, by the count of its meter.
+func (l *layout) rebase(slot slot, count uint32) {
+	for i := range l.n {
+		if w := slot.word(i); l.lengths[i] > 0 {
+			slot.setWord(i, newWindowWord(w.began()-count, w.end()))
+		}
+	}
+}
+
 // words returns how many words a slot has beside hash and meter.
 func (l *layout) words() int { return l.n + bits.OnesCount8(l.wide) }
 

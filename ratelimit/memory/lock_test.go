@@ -164,6 +164,44 @@ func TestAdmissionsAfterADenialReadTheRecord(t *testing.T) {
 	}
 }
 
+// A banned subject is refused by its own slot, without its record, also when its table has
+// grown. After a step back of the clock, which makes the ban shorter, the record is read.
+func TestSlotHasTheBan(t *testing.T) {
+	clock := enginetest.NewClock(noonSharp())
+	l := newLimiter(t, Options{Now: clock.Now})
+	want := func(what string, ends int64) {
+		t.Helper()
+		h := l.key.sum("a")
+		table := l.tables[h>>l.shift].Load()
+		at, _ := table.find(h)
+		if got := table.peekBan(table.slot(at).meter(), clock.Now().UnixNano()); got != ends {
+			t.Errorf("%s: the slot has a ban until %d, want %d", what, got, ends)
+		}
+	}
+	first := take(t, l, "a", roomy)
+	want("without a ban", 0)
+	ban(t, l, "a", time.Hour)
+	ends := noonSharp().Unix() + 3600
+	want("banned", ends)
+	if err := l.Adjust(ctx, "a", &first, 5, ""); err != nil {
+		t.Fatal(err)
+	}
+	want("after a charge", ends)
+	for i := range 100 * len(l.segments) {
+		take(t, l, fmt.Sprint(i), roomy)
+	}
+	want("in a table that has grown", ends)
+	clock.Set(noonSharp().Add(-2 * time.Second))
+	want("the clock stepped back", 0)
+	if d := take(t, l, "a", roomy); d.BanEnds != ends-2 || d.States[0].Remaining != fixedwindow.MaxUnits-5 {
+		t.Errorf("two seconds back: a ban until %d and %d left, want %d and %d", d.BanEnds, d.States[0].Remaining, ends-2, int64(fixedwindow.MaxUnits-5))
+	}
+	if _, err := l.Unban(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	want("unbanned", 0)
+}
+
 // A denial within the grace is left to the lock if a window of another plan began since the
 // strike: the record must outlast it.
 func TestSmoothRecordOutlastsWindowsOfOtherPlans(t *testing.T) {

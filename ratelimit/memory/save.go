@@ -210,7 +210,7 @@ func (s *segment) encode(slot slot, m meter) Record {
 		rec.Data = r.encode(s.key.dataHead(key), s.names.all[accountHash(key)])
 	} else {
 		var a account
-		a.read(&s.layouts.get(m.layout()).layout, slot, m)
+		a.read(&s.layouts.get(m.layout()).layout, slot, m.counted())
 		rec.Data = a.encode(s.key.dataHead(key))
 	}
 	return rec

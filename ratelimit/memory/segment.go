@@ -67,7 +67,7 @@ func (s *subject) unlock() { s.mu.Unlock() }
 func (s *subject) freeze() {
 	if slot, found := s.slot(); found {
 		s.found, s.meter = true, slot.freeze()
-		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter)
+		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.counted())
 	}
 }
 
@@ -84,8 +84,7 @@ func (s *subject) slot() (slot, bool) {
 // may have.
 func (s *subject) unfreeze() {
 	if slot, found := s.slot(); found {
-		slot.setMeter((s.meter | s.recordFlag()).after(slot.meter()))
-		s.noteHeld(s.hash) // its ban may end earlier now
+		s.setMeter(slot, s.meter.counted())
 	}
 }
 
@@ -136,9 +135,28 @@ func (s *subject) unplace() {
 func (s *subject) write(flags meter) {
 	slot, _ := s.slot()
 	s.account.write(slot, &s.layouts.get(s.number).layout)
-	m := newMeter(s.account.count, s.number) | flags | s.recordFlag() | s.meter&(stored|dirty)
+	s.setMeter(slot, newMeter(s.account.count, s.number)|flags|s.meter&(stored|dirty))
+}
+
+// setMeter puts the meter into the slot, which is frozen, with the end of the ban that the
+// record has, and with checkRecord if an admission must read the record. A record that has
+// expired, and a ban that is over, count as well, since the clock may step back.
+//
+// An admission under the lock drops a record that has expired. At the end of a window the
+// lock is taken. So only a record that expires before that must be read.
+func (s *subject) setMeter(slot slot, m meter) {
+	r, found := s.record(0)
+	if r.changesOnAdmission() || found && s.account.reaches(r.expires) {
+		m |= checkRecord
+	}
+	if r.length > 0 {
+		s.layouts.get(m.layout()).rebase(slot, m.count())
+		m = m&(countUnit-1) | banned | meter(r.until)*countUnit
+		bansSince := &s.table.Load().bansSince
+		bansSince.Store(max(bansSince.Load(), r.until-r.length))
+	}
 	slot.setMeter(m.after(slot.meter()))
-	s.noteHeld(s.hash)
+	s.noteHeld(s.hash) // its ban may end earlier now
 }
 
 // noteHeld notes until when the slot of a key is held. A search for room may have passed
@@ -155,19 +173,6 @@ func (s *subject) noteHeld(key uint64) {
 // record returns the subject's record, and whether it has one. A record that has
 // expired by the given time is empty.
 func (s *subject) record(at int64) (record, bool) { return s.table.Load().record(s.hash, at) }
-
-// recordFlag returns checkRecord if an admission must read the record. A record that
-// has expired counts as well, since the clock may step back.
-//
-// An admission under the lock drops a record that has expired. At the end of a window the
-// lock is taken. So only a record that expires before that must be read.
-func (s *subject) recordFlag() meter {
-	r, found := s.record(0)
-	if r.changesOnAdmission() || found && s.account.reaches(r.expires) {
-		return checkRecord
-	}
-	return 0
-}
 
 // putRecord stores the record, with flags beside those it has, or drops it if it is
 // empty.

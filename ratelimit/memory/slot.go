@@ -8,22 +8,26 @@ import (
 // A slot holds the account of one subject, or its record of strikes and bans, in
 // words that are read and written atomically. An account with two windows:
 //
-//	        63                             32 31         17 16 15 14 13           0
+//	        63                             32 31      18 17 16 15 14 13           0
 //	word 0 | hash of the subject; even; 0 in an empty slot                         |
-//	word 1 | count                           | version     | s| d| c| layout       | the meter
+//	word 1 | count                           | version  | b| s| d| c| layout       | the meter
 //	word 2 | count when the window began     | end of the window, Unix seconds     |
 //	word 3 | count when the window began     | end of the window, Unix seconds     |
 //
 // A record (type record explains its fields):
 //
 //	word 0 | hash of the subject, plus 1                                           |
-//	word 1 | expires, Unix seconds           | version     | s| d| 0| recordLayout |
+//	word 1 | expires, Unix seconds           | version  | 0| s| d| 0| recordLayout |
 //	word 2 | first, Unix milliseconds (42 bits)    | level (8)  | strikes (14)     |
 //	word 3 | until, Unix seconds             | since or length, seconds            |
 //
 // The count is all units that the subject was ever charged, modulo 2³². What a
 // window has used is the count less the count when it began, so that one
 // compare-and-swap of the meter charges a request to every window.
+//
+// From a ban until the next admission or strike the flag b is set. The upper half of the meter
+// is then the end of the ban, in Unix seconds, and the count is 0. So a banned subject is
+// refused without a look at its record.
 //
 // A wide window, of which 2³² units or more are used, has a second word behind the words of
 // all windows. It holds the units that were used when the account was last written under the
@@ -112,9 +116,10 @@ const (
 	checkRecord = meter(1 << 14) // c: an admission must read the record first
 	dirty       = meter(1 << 15) // d: changed since the last Save
 	stored      = meter(1 << 16) // s: was saved or loaded, so that Save must report its end
+	banned      = meter(1 << 17) // b: has the end of a ban in place of the count
 
-	versionUnit = meter(1 << 17)
-	versionMask = meter(1<<32 - 1<<17)
+	versionUnit = meter(1 << 18)
+	versionMask = meter(1<<32 - 1<<18)
 	countUnit   = meter(1 << 32)
 )
 
@@ -126,6 +131,14 @@ func (m meter) has(f meter) bool { return m&f != 0 }
 func (m meter) isFrozen() bool   { return m&frozen >= held } // or held
 func (m meter) isHeld() bool     { return m&frozen == held }
 func (m meter) isRecord() bool   { return m&frozen == recordLayout }
+
+// counted returns m with the count in place of the end of a ban.
+func (m meter) counted() meter {
+	if m.has(banned) {
+		return m & (countUnit - 1) &^ banned
+	}
+	return m
+}
 
 // held returns m of a slot that is held.
 func (m meter) held() meter { return m&^frozen | held }

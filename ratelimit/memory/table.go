@@ -15,6 +15,8 @@ type table struct {
 	stride uint64  // words in a slot
 	held   []int64 // by block: before that time, in Unix nanoseconds, no slot can make room; 0: not known
 	full   int64   // the first of these times, or an earlier one
+
+	bansSince atomic.Int64 // Unix seconds; no ban that a meter has began later
 }
 
 // A block is some slots next to each other, of which the table remembers in one number that
@@ -70,6 +72,7 @@ func (t *table) find(h uint64) (i uint64, found bool) {
 // one before it is complete, so that plain writes can fill it.
 func (t *table) resized(slots, stride uint64) *table {
 	r := newTable(slots, stride)
+	r.bansSince.Store(t.bansSince.Load())
 	for i := range t.slots {
 		from := t.slot(i)
 		if from.hash() == 0 {

@@ -21,9 +21,9 @@ func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
 	fresh := newMeter(7, 3) | checkRecord | stored
 	seen := map[meter]bool{}
 	m := fresh
-	for range 1 << 15 {
+	for range 1 << 14 {
 		if seen[m] {
-			t.Fatal("a version comes again sooner than its 15 bits demand")
+			t.Fatal("a version comes again sooner than its 14 bits demand")
 		}
 		seen[m] = true
 		next := fresh.after(m)

@@ -151,19 +151,21 @@ func (l *Limiter) look(t *table, slot slot, h uint64, d *ratelimit.Decision) ver
 		return unclear
 	}
 	layout := l.layouts.get(m.layout())
-	lastEnd, refusedUntil := layout.states(slot, m, d)
+	lastEnd, refusedUntil := layout.states(slot, m.counted(), d)
 	if lastEnd == 0 {
-		if lastEnd, refusedUntil = layout.smoothStates(slot, m, d, 0); lastEnd == 0 {
+		if lastEnd, refusedUntil = layout.smoothStates(slot, m.counted(), d, 0); lastEnd == 0 {
 			return unclear
 		}
 	}
 	var r record
-	punishes := of(d.Plan).Strikes() > 0
-	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(h, d.Time, &r) {
-		return unclear // without a record, the request may be a strike
+	punishes, v := of(d.Plan).Strikes() > 0, refused
+	d.Outcome, d.BanEnds = ratelimit.Limited, t.peekBan(m, d.Time)
+	if d.BanEnds == 0 && (punishes && refusedUntil > 0 || m.has(checkRecord)) {
+		if !t.peekRecord(h, d.Time, &r) {
+			return unclear // without a record, the request may be a strike
+		}
+		d.BanEnds = r.banEnds(d.Time)
 	}
-	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
-	v := refused
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
