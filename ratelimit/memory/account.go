@@ -238,7 +238,6 @@ func (a *account) lastEnd() (last int64) {
 // that is not the plan's is not charged.
 func (a *account) charge(d *ratelimit.Decision) {
 	a.count += uint32(d.Cost)
-	a.coming = 0
 	others := 0
 	for i := range a.windows() {
 		if w := &a.all[i]; !w.isSmooth() {
