@@ -167,6 +167,7 @@ var cases = []row{
 	// Strikes and bans of smooth quotas.
 	{"two strikes of a smooth quota", "take 2 a mixed => take a mixed | take a mixed"},
 	{"a strike of a smooth quota while a unit comes back", "take 2 a mixed, take a mixed, clock 5s => take a mixed | clock 5s | take a mixed"},
+	{"a strike of a smooth quota beside a refund", "take 2 a mixed => take a mixed, refund a | take a mixed => peek a mixed"},
 	{"a ban beside takes of a smooth quota", "take a mixed => ban a, peek a mixed | take a mixed, take a mixed"},
 	{"an unban beside two takes of a smooth quota", "take a mixed, ban a => unban a | take a mixed, take a mixed"},
 	{"a request within the grace of a smooth quota, beside a refund", "take 2 a lenient, take a lenient => take a lenient, take a lenient | refund a"},
