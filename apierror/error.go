@@ -163,8 +163,11 @@ func (e *Error) message() string {
 //
 // These have values in [Error.Args]:
 //
-//	rate_limit_exceeded           quota (text such as "60/minute"), limit, cost, remaining, and strikes if more may lead to a ban
-//	cost_exceeds_limit            cost, quota, limit; only cost if no quota of the plan is the reason
+//	rate_limit_exceeded           quota (text such as "60/minute"), limit, cost, remaining, scope, and strikes if more may lead to a ban
+//	cost_exceeds_limit            cost, scope, quota, limit; the last two if a quota of the plan is the reason
+//	api_key_banned                scope (text, of the plan; "" if it has none)
+//	client_banned                 scope
+//	plan_suspended                scope
 //	too_many_concurrent_requests  limit
 //	body_too_large, uri_too_long  limit, in bytes, if it is known
 //	operation_removed             sunset (a time.Time), successor (text, or "")

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/animalstore/gatehouse/internal/plan"
@@ -132,6 +133,28 @@ func (p *Plan) WithoutPenalty() *Plan {
 	}
 	return (*Plan)(p.inner().WithoutPenalty())
 }
+
+// WithScope returns a plan with the same name, quotas and penalty that says whose limits
+// they are, for those of [Caller].Also: a user that is refused then reads "This organisation
+// has reached the limit of 4 requests per minute.", and not "You have reached". In the
+// fields of limit.DraftRateLimit the names of its quotas begin with the scope, as in
+// "organisation-minute". Metrics and logs have the name of the plan, as always.
+//
+// The scope is a noun that can follow "this": 1 to 40 ASCII letters, digits, spaces and
+// hyphens, with a letter or digit at both ends. With anything else but "", which is no scope,
+// WithScope panics. Make the plan once, as with [MustPlan].
+func (p *Plan) WithScope(scope string) *Plan {
+	if scope != "" && !validScope.MatchString(scope) {
+		panic(fmt.Errorf("ratelimit: plan %q: the scope must be 1 to 40 ASCII letters, digits, spaces and hyphens, "+
+			"with a letter or digit at both ends, got %.60q", p.Name(), scope))
+	}
+	return (*Plan)(p.inner().WithScope(scope))
+}
+
+var validScope = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 -]{0,38}[A-Za-z0-9])?$`)
+
+// Scope returns the scope of [Plan.WithScope], or "".
+func (p *Plan) Scope() string { return p.inner().Scope() }
 
 // Quotas returns a copy of the quotas, shortest window first; none if the plan is
 // suspended or unlimited.

@@ -2,6 +2,8 @@ package ratelimit_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,6 +169,38 @@ func TestWithoutPenalty(t *testing.T) {
 	}
 	if p.Penalty() != ratelimit.DefaultPenalty() {
 		t.Errorf("the plan itself lost its penalty: %+v", p.Penalty())
+	}
+}
+
+// A scope changes nothing else of a plan, and stays without the penalty.
+func TestWithScope(t *testing.T) {
+	p := ratelimit.MustPlan("team", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5), ratelimit.PerDay(50).Smooth(7))
+	for _, scope := range []string{"organisation", "API key", "team-7", "x", strings.Repeat("a", 40), ""} {
+		scoped := p.WithScope(scope)
+		if scoped.Scope() != scope || scoped.WithoutPenalty().Scope() != scope || p.Scope() != "" {
+			t.Errorf("scopes %q, %q without penalty, %q of the first plan; want %q twice and none",
+				scoped.Scope(), scoped.WithoutPenalty().Scope(), p.Scope(), scope)
+		}
+		if scoped.String() != p.String() || scoped.Penalty() != p.Penalty() {
+			t.Errorf("with the scope %q: got %v with %+v, want %v with %+v", scope, scoped, scoped.Penalty(), p, p.Penalty())
+		}
+	}
+	for _, p := range []*ratelimit.Plan{ratelimit.SuspendedPlan("debtor"), ratelimit.UnlimitedPlan("tester")} {
+		if got := p.WithScope("team"); got.Scope() != "team" || got.String() != p.String() {
+			t.Errorf("%v with a scope: got %v, %q", p, got, got.Scope())
+		}
+	}
+	for _, scope := range []string{" ", "team ", "-team", "ein größeres Team", "a\"b", "a.b", "a\n", strings.Repeat("a", 41)} {
+		func() {
+			defer func() {
+				want := fmt.Sprintf(`ratelimit: plan "team": the scope must be 1 to 40 ASCII letters, digits, spaces and hyphens, `+
+					`with a letter or digit at both ends, got %q`, scope)
+				if err, _ := recover().(error); err == nil || err.Error() != want {
+					t.Errorf("WithScope(%q) panicked with %v, want %s", scope, err, want)
+				}
+			}()
+			p.WithScope(scope)
+		}()
 	}
 }
 

@@ -19,12 +19,12 @@ import (
 )
 
 // The plans. A ban of a shared subject would deny the requests of many users, so that
-// only the plan of a user has a penalty.
+// only the plan of a user has a penalty. The scope tells a user whose limit is reached.
 var (
 	user         = ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(20))
 	search       = ratelimit.MustPlan("search", ratelimit.Penalty{}, ratelimit.PerMinute(5))
-	organisation = ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(30), ratelimit.PerMonth(10_000))
-	everybody    = ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(1000))
+	organisation = ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(30), ratelimit.PerMonth(10_000)).WithScope("organisation")
+	everybody    = ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(1000)).WithScope("service")
 )
 
 func main() { demo.Serve(newHandler()) }

@@ -80,6 +80,7 @@ const (
 // A Plan never changes, and is safe for concurrent use. The zero Plan is not valid.
 type Plan struct {
 	name    string
+	scope   string
 	source  Source
 	strikes int
 	grace   time.Duration
@@ -118,12 +119,20 @@ func New(name string, source Source, always Always, strikes int, grace time.Dura
 // WithoutPenalty returns the same plan without strikes. Every call returns the same pointer.
 func (p *Plan) WithoutPenalty() *Plan {
 	if p.withoutPenalty.Load() == nil {
-		p.withoutPenalty.CompareAndSwap(nil, New(p.name, p.source, p.always, 0, 0, p.quotas[:p.n]...))
+		p.withoutPenalty.CompareAndSwap(nil, New(p.name, p.source, p.always, 0, 0, p.quotas[:p.n]...).WithScope(p.scope))
 	}
 	return p.withoutPenalty.Load()
 }
 
+// WithScope returns the same plan with another scope.
+func (p *Plan) WithScope(scope string) *Plan {
+	p = New(p.name, p.source, p.always, p.strikes, p.grace, p.quotas[:p.n]...)
+	p.scope = scope
+	return p
+}
+
 func (p *Plan) Name() string         { return p.name }
+func (p *Plan) Scope() string        { return p.scope }
 func (p *Plan) Source() Source       { return p.source }
 func (p *Plan) Always() Always       { return p.always }
 func (p *Plan) Strikes() int         { return p.strikes }

@@ -111,15 +111,15 @@ var quotas = part{
 		},
 		{
 			name: "several_charges", title: "Several charges",
-			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The fields of an admitted request describe the one with less left.",
+			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The text says whose limit it is. The fields of an admitted request describe the one with less left. The plan of the organisation has the scope `organisation`, with which the names of its quotas in the draft's fields begin.",
 			handler: func(t *testing.T) http.Handler {
 				engine := newEngine()
-				organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+				organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerDay(1000)).WithScope("organisation")
 				use(t, engine, "organisation:7", organisation, 1000)
 				return counted(engine, ratelimit.Caller{
 					Subject: "user:ann", Plan: free,
 					Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
-				}, limit.Options{})
+				}, limit.Options{Headers: limit.XRateLimit | limit.DraftRateLimit})
 			},
 		},
 		{

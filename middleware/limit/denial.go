@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -21,20 +22,24 @@ const (
 
 // Denial returns the error that the middleware answers a request of c with if d says that
 // it is limited, banned or suspended, for services that have no middleware: its Code,
-// Status and Message are those of the response. It returns nil for any other decision, and
+// Status and Message are those of the response. If the plan has a scope, the text speaks of
+// that, and otherwise to the client. It returns nil for any other decision, and
 // for a limited one without a Plan. If requests differ in cost, the text of a limited
 // request counts units, otherwise requests.
 func Denial(c ratelimit.Caller, d *ratelimit.Decision) *apierror.Error {
-	weighted := d.Weighted || d.Cost != 1
+	weighted, scope := d.Weighted || d.Cost != 1, ""
+	if d.Plan != nil {
+		scope = d.Plan.Scope()
+	}
 	switch {
-	case d.Outcome == ratelimit.Suspended:
+	case d.Outcome == ratelimit.Suspended && scope == "":
 		return planSuspended
-	case d.Outcome == ratelimit.Banned && c.Kind == ratelimit.KindNetwork:
-		return networkBanned
-	case d.Outcome == ratelimit.Banned && c.Kind == ratelimit.KindAPIKey:
-		return keyBanned
+	case d.Outcome == ratelimit.Suspended:
+		return suspended(scope)
+	case d.Outcome == ratelimit.Banned && scope == "" && int(c.Kind) < len(bans):
+		return bans[c.Kind]
 	case d.Outcome == ratelimit.Banned:
-		return clientBanned
+		return banned(c.Kind, scope)
 	case d.Outcome != ratelimit.Limited || d.Plan == nil:
 		return nil
 	case weighted || d.StrikesLeft > maxCachedStrikes:
@@ -73,16 +78,17 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 		text = unitsLeftText(d)
 	}
 	text += " Wait as long as Retry-After says."
+	banned := " before then may get " + said(d.Plan.Scope(), "you", "this %s") + " banned."
 	switch {
 	case d.StrikesLeft == 0:
-		text += " Any further request before then may get you banned."
+		text += " Any further request" + banned
 	case d.StrikesLeft > 0:
-		text += " More than " + counted(int64(d.StrikesLeft), "further request") + " before then may get you banned."
+		text += " More than " + counted(int64(d.StrikesLeft), "further request") + banned
 	}
 	var violated []string
 	for i, set := 0, refusing(d); set>>i > 0; i++ {
 		if set>>i&1 == 1 {
-			violated = append(violated, policyName(engine.Of(d.Plan).Quota(i)))
+			violated = append(violated, policyName(d.Plan, engine.Of(d.Plan).Quota(i)))
 		}
 	}
 	return &apierror.Error{
@@ -94,17 +100,25 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 // limitArgs are the values in the text of a limited request.
 func limitArgs(d *ratelimit.Decision) map[string]any {
 	q := engine.Of(d.Plan).Quota(d.Applicable)
-	args := map[string]any{"quota": q.String(), "limit": atOnce(q), "cost": d.Cost, "remaining": d.States[d.Applicable].Remaining}
+	args := map[string]any{"quota": q.String(), "limit": atOnce(q), "cost": d.Cost, "remaining": d.States[d.Applicable].Remaining, "scope": d.Plan.Scope()}
 	if d.StrikesLeft >= 0 {
 		args["strikes"] = d.StrikesLeft
 	}
 	return args
 }
 
+// said returns what a text says of the client, or of the scope of the plan if it has one.
+func said(scope, client, other string) string {
+	if scope == "" {
+		return client
+	}
+	return strings.Replace(other, "%s", scope, 1)
+}
+
 // limitReachedText is for requests that cost one unit each.
 func limitReachedText(d *ratelimit.Decision) string {
 	q := engine.Of(d.Plan).Quota(d.Applicable)
-	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + perWindow(q) + atMost(q) + "."
+	return said(d.Plan.Scope(), "You have", "This %s has") + " reached the limit of " + counted(q.Limit, "request") + " per " + perWindow(q) + atMost(q) + "."
 }
 
 // unitsLeftText is for requests that differ in cost, so that some of the limit may
@@ -112,7 +126,7 @@ func limitReachedText(d *ratelimit.Decision) string {
 func unitsLeftText(d *ratelimit.Decision) string {
 	q, left := engine.Of(d.Plan).Quota(d.Applicable), d.States[d.Applicable].Remaining
 	text := "This request costs " + counted(d.Cost, "unit") + ", and "
-	rest, of, verb := strconv.FormatInt(left, 10), counted(q.Limit, "unit")+" per "+perWindow(q), " are "
+	rest, of, verb := strconv.FormatInt(left, 10), counted(q.Limit, "unit")+" per "+perWindow(q)+said(d.Plan.Scope(), "", " of this %s"), " are "
 	if left == 1 {
 		verb = " is "
 	}
@@ -133,14 +147,14 @@ func unitsLeftText(d *ratelimit.Decision) string {
 func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 	e := apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
 		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
-	e.Args = map[string]any{"cost": d.Cost} // the engine has lower limits than the plan
+	e.Args = map[string]any{"cost": d.Cost, "scope": d.Plan.Scope()} // the engine has lower limits than the plan
 	for _, q := range d.Plan.Quotas() {
 		if d.Cost > atOnce(q) {
 			most := strconv.FormatInt(q.Limit, 10) + " per " + perWindow(q)
 			if q.Burst() > 0 {
 				most = strconv.FormatInt(q.Burst(), 10) + " at once"
 			}
-			e.Message = "This request costs " + counted(d.Cost, "unit") + ", but your plan allows at most " + most + "."
+			e.Message = "This request costs " + counted(d.Cost, "unit") + ", but " + said(d.Plan.Scope(), "your plan", "the plan of this %s") + " allows at most " + most + "."
 			e.Args["quota"], e.Args["limit"] = q.String(), atOnce(q)
 			break
 		}
@@ -149,26 +163,40 @@ func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 }
 
 var (
-	keyBanned = banned(apierror.CodeAPIKeyBanned,
-		"This API key is temporarily banned because it kept sending requests after reaching its limit.")
-	clientBanned = banned(apierror.CodeClientBanned,
-		"You are temporarily banned because you kept sending requests after reaching your limit.")
-	networkBanned = banned(apierror.CodeClientBanned,
-		"Your network is temporarily banned from sending requests without a valid API key "+
-			"because it kept sending them after reaching its limit.")
-	planSuspended = apierror.New(http.StatusForbidden, "plan_suspended",
-		"Your plan is suspended and allows no requests. Contact the operator of this service.").Preencoded()
-	unavailable = &apierror.Error{
+	bans = [...]*apierror.Error{ // by the Kind of the caller
+		banned(0, "").Preencoded(), banned(ratelimit.KindAPIKey, "").Preencoded(), banned(ratelimit.KindNetwork, "").Preencoded(),
+	}
+	planSuspended = suspended("").Preencoded()
+	unavailable   = &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: time.Second,
 		Message: "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.",
 	}
 )
 
-func banned(code apierror.Code, text string) *apierror.Error {
-	return (&apierror.Error{
-		Status: http.StatusTooManyRequests, Code: code, Message: text + " Wait as long as Retry-After says.",
+func suspended(scope string) *apierror.Error {
+	e := apierror.New(http.StatusForbidden, "plan_suspended",
+		said(scope, "Your plan", "The plan of this %s")+" is suspended and allows no requests. Contact the operator of this service.")
+	e.Args = map[string]any{"scope": scope}
+	return e
+}
+
+func banned(kind ratelimit.Kind, scope string) *apierror.Error {
+	code, args := apierror.CodeClientBanned, map[string]any{"scope": scope}
+	text := "You are temporarily banned because you kept sending requests after reaching your limit."
+	if kind == ratelimit.KindAPIKey {
+		code, scope = apierror.CodeAPIKeyBanned, cmp.Or(scope, "API key")
+	}
+	switch {
+	case scope != "":
+		text = "This " + scope + " is temporarily banned because it kept sending requests after reaching its limit."
+	case kind == ratelimit.KindNetwork:
+		text = "Your network is temporarily banned from sending requests without a valid API key " +
+			"because it kept sending them after reaching its limit."
+	}
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: code, Message: text + " Wait as long as Retry-After says.", Args: args,
 		Problem: apierror.Problem{Type: typeAbnormalUsage, Title: "Abnormal Usage Detected"},
-	}).Preencoded()
+	}
 }
 
 // counted returns "1 request", "2 requests".

@@ -55,12 +55,20 @@ func TestDenialTexts(t *testing.T) {
 		return ratelimit.Quota{Limit: limit, Window: window}
 	}
 	const wait = " Wait as long as Retry-After says."
-	for _, tt := range []struct {
+	type row struct {
 		penalty ratelimit.Penalty
 		quota   ratelimit.Quota
 		costs   []int64
 		want    string
-	}{
+	}
+	check := func(scope string, tt row) {
+		t.Helper()
+		plan := ratelimit.MustPlan("p", tt.penalty, tt.quota).WithScope(scope)
+		if got := denied(t, plan, tt.costs...)["detail"]; got != tt.want {
+			t.Errorf("%v of %q, costs %v:\n got %s\nwant %s", tt.quota, scope, tt.costs, got, tt.want)
+		}
+	}
+	for _, tt := range []row{
 		{ratelimit.Penalty{}, ratelimit.PerMinute(60), nil, "You have reached the limit of 60 requests per minute." + wait},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(1), nil, "You have reached the limit of 1 request per minute." + wait},
 		{ratelimit.Penalty{}, quota(900, 15*time.Minute), nil, "You have reached the limit of 900 requests per 15 minutes." + wait},
@@ -85,9 +93,43 @@ func TestDenialTexts(t *testing.T) {
 			" More than 2 further requests before then may get you banned."},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but your plan allows at most 1 per minute."},
 	} {
-		plan := ratelimit.MustPlan("p", tt.penalty, tt.quota)
-		if got := denied(t, plan, tt.costs...)["detail"]; got != tt.want {
-			t.Errorf("%v, costs %v:\n got %s\nwant %s", tt.quota, tt.costs, got, tt.want)
+		check("", tt)
+	}
+	for _, tt := range []row{
+		{ratelimit.Penalty{}, ratelimit.PerMinute(4), nil, "This organisation has reached the limit of 4 requests per minute." + wait},
+		{ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(3), nil, "This organisation has reached the limit of 60 requests per minute, at most 3 at once." + wait},
+		{strikes(1), ratelimit.PerDay(2), nil, "This organisation has reached the limit of 2 requests per day." + wait +
+			" Any further request before then may get this organisation banned."},
+		{strikes(3), ratelimit.PerDay(2), nil, "This organisation has reached the limit of 2 requests per day." + wait +
+			" More than 2 further requests before then may get this organisation banned."},
+		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute of this organisation are left." + wait},
+		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{5, 1}, "This request costs 1 unit, and all 5 units per minute of this organisation are used up." + wait},
+		{ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(3), []int64{2}, "This request costs 2 units, and 1 is left now of the limit of 60 units per minute of this organisation, at most 3 at once." + wait},
+		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but the plan of this organisation allows at most 1 per minute."},
+	} {
+		check("organisation", tt)
+	}
+}
+
+// The error of a ban or a suspension speaks of the scope, whatever the kind of the caller.
+func TestDenialOfScope(t *testing.T) {
+	for _, tt := range []struct {
+		outcome ratelimit.Outcome
+		kind    ratelimit.Kind
+		scope   string
+		want    string
+	}{
+		{ratelimit.Banned, 0, "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 77, "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "team", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindNetwork, "team", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "team", "api_key_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Suspended, 0, "team", "plan_suspended: The plan of this team is suspended and allows no requests. Contact the operator of this service."},
+	} {
+		d := ratelimit.Decision{Outcome: tt.outcome, Plan: tokens.WithScope(tt.scope)}
+		e := limit.Denial(ratelimit.Caller{Kind: tt.kind}, &d)
+		if got := fmt.Sprintf("%s: %s", e.Code, e.Message); got != tt.want || e.Args["scope"] != tt.scope {
+			t.Errorf("%v %d %q:\n got %s %v\nwant %s", tt.outcome, tt.kind, tt.scope, got, e.Args, tt.want)
 		}
 	}
 }
@@ -160,11 +202,11 @@ func TestErrors(t *testing.T) {
 		observed   int
 	}{
 		{"admitted", l, limited, nil, opts, 1, "200 ok", "", 1},
-		{"limited", l, limited, nil, opts, 1, "418 / rate_limit_exceeded map[cost:1 limit:1 quota:1/minute remaining:0 strikes:0]", "30", 1},
+		{"limited", l, limited, nil, opts, 1, "418 / rate_limit_exceeded map[cost:1 limit:1 quota:1/minute remaining:0 scope: strikes:0]", "30", 1},
 		{"limited in shadow mode", l, limited, nil, shadow, 1, "200 ok", "", 1},
-		{"banned", l, limited, nil, opts, 1, "418 / api_key_banned map[]", "3600", 1},
-		{"suspended", l, suspended, nil, opts, 1, "418 / plan_suspended map[]", "", 1},
-		{"over the limit", l, limited, nil, opts, 2, "418 / cost_exceeds_limit map[cost:2 limit:1 quota:1/minute]", "", 1},
+		{"banned", l, limited, nil, opts, 1, "418 / api_key_banned map[scope:]", "3600", 1},
+		{"suspended", l, suspended, nil, opts, 1, "418 / plan_suspended map[scope:]", "", 1},
+		{"over the limit", l, limited, nil, opts, 2, "418 / cost_exceeds_limit map[cost:2 limit:1 quota:1/minute scope:]", "", 1},
 		{"undecided", down, limited, nil, opts, 1, "418 / unavailable map[]", "1", 1},
 		{"identify fails", l, limited, errors.New("secret"), opts, 1, "418 / internal map[]", "", 0},
 		{"identify fails, open", l, limited, errors.New("secret"), open, 1, "418 / internal map[]", "", 0},

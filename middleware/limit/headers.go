@@ -96,16 +96,20 @@ func setDraft(h http.Header, d *ratelimit.Decision) {
 	h[fieldDraft] = []string{string(b)}
 }
 
-// policyName is the name of the quota in the draft's fields. A plan may have both kinds
+// policyName is the name of a quota of p in the draft's fields. A plan may have both kinds
 // of days, and fixed windows and a smooth quota of one length.
-func policyName(q ratelimit.Quota) string {
+func policyName(p *ratelimit.Plan, q ratelimit.Quota) string {
+	name := fixedwindow.Name(q.Window)
 	switch {
 	case q.Window == fixedwindow.Day:
-		return "local-day"
+		name = "local-day"
 	case q.Burst() > 0:
-		return "smooth-" + fixedwindow.Name(q.Window)
+		name = "smooth-" + name
 	}
-	return fixedwindow.Name(q.Window)
+	if p.Scope() != "" {
+		name = p.Scope() + "-" + name
+	}
+	return name
 }
 
 // A HeaderSet selects header fields that tell a client what it has left. Sets are

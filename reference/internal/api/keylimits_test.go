@@ -67,6 +67,10 @@ func TestKeyHasLimitsOfItsOwn(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the key with 3 requests a minute (-want +got):\n%s", d)
 	}
+	const text = "This API key has reached the limit of 3 requests per minute."
+	if resp := limited.Get(t, "/v1/pets"); !strings.Contains(string(resp.Data), text) {
+		t.Errorf("the key's own limit refuses a request with %s, want %s", resp.Data, text)
+	}
 	// What was refused is charged to neither.
 	if d := cmp.Diff([]int64{7, 0, 97}, left(t, limited)); d != "" {
 		t.Errorf("left of the owner and the key (-want +got):\n%s", d)

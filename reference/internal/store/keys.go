@@ -93,7 +93,7 @@ func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: key limits: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
 	}
-	return plan, nil
+	return plan.WithScope("API key"), nil
 }
 
 // checkLastFour does not repeat the text in its error, since it is a part of a key.
