@@ -165,8 +165,8 @@ func (e *Error) message() string {
 //
 //	rate_limit_exceeded           quota (text such as "60/minute"), limit, cost, remaining, scope, and strikes if more may lead to a ban
 //	cost_exceeds_limit            cost, scope, quota, limit; the last two if a quota of the plan is the reason
-//	api_key_banned                scope (text, of the plan; "" if it has none)
-//	client_banned                 scope
+//	api_key_banned                scope (text, of the plan; "" if it has none), reason ("strikes", "by hand", or the operator's text)
+//	client_banned                 scope, reason
 //	plan_suspended                scope
 //	too_many_concurrent_requests  limit
 //	body_too_large, uri_too_long  limit, in bytes, if it is known

@@ -34,7 +34,7 @@ func BenchmarkFlood(b *testing.B) {
 
 		for i := range kept {
 			number := newKey(uint64(i))
-			if err := l.Ban(ctx, "banned by hand "+number, time.Hour); err != nil {
+			if err := l.Ban(ctx, "banned by hand "+number, time.Hour, ""); err != nil {
 				b.Fatal(err)
 			}
 			take("struck "+number, 60)

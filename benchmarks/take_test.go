@@ -116,7 +116,7 @@ func BenchmarkTake(b *testing.B) {
 		l := newMemory(memory.Options{})
 		take := takeFrom(l, plan(roomy, roomy))
 		take(newKey(0))
-		if err := l.Ban(context.Background(), newKey(0), 24*time.Hour); err != nil {
+		if err := l.Ban(context.Background(), newKey(0), 24*time.Hour, "strikes"); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()

@@ -78,7 +78,7 @@ type Decision struct {
 	// is beyond them is zero.
 	States [4]State
 	// Receipt is what the engine needs beside States to adjust the charge: see Adjuster in
-	// package engine.
+	// package engine. It also has the reason of a ban.
 	Receipt plan.Receipt
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
@@ -102,6 +102,16 @@ type Decision struct {
 
 // Allowed reports whether the request was admitted.
 func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
+
+// BanReason returns why the subject is banned: "strikes" if it kept sending requests after
+// it was limited, "by hand", or the text that [Banner].Ban got. It returns "" without a ban.
+// Engines set it in the Receipt; a ban without a reason is answered like one of strikes.
+func (d *Decision) BanReason() string {
+	if d.Receipt.BanReason == nil {
+		return ""
+	}
+	return *d.Receipt.BanReason
+}
 
 // Limit returns the limit of the applicable quota, of a smooth one the burst:
 // X-RateLimit-Limit. Limit, Remaining and Reset are 0 if the plan has no quotas.

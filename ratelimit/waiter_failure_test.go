@@ -119,7 +119,7 @@ func TestWaitIsNotAStrike(t *testing.T) {
 
 func TestWaitNoticesAnUnbanWithinAMinute(t *testing.T) {
 	await(t, perSecond(1), func(a *arrivals) {
-		if err := a.engine.Ban(a.Context(), "job:1", time.Hour); err != nil {
+		if err := a.engine.Ban(a.Context(), "job:1", time.Hour, ""); err != nil {
 			a.Fatal(err)
 		}
 		a.send(a.Context(), "0", 1)

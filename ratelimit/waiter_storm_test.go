@@ -85,7 +85,7 @@ func TestWaitInAStorm(t *testing.T) {
 			}
 			switch s.r.IntN(300) {
 			case 0:
-				if err := engine.Ban(t.Context(), "a", 2*time.Second); err != nil {
+				if err := engine.Ban(t.Context(), "a", 2*time.Second, ""); err != nil {
 					t.Error(err)
 				}
 			case 1:

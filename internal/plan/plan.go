@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
@@ -61,6 +63,7 @@ type Source interface {
 
 // A Receipt is what an engine needs of a decision, beside its States, to adjust the charge.
 type Receipt struct {
+	BanReason *string // nil without a ban; with a string here, every decision took 2 ns more
 	// Rounded is by how much the Reset of each smooth quota was rounded up, in 2⁻³² seconds.
 	Rounded [MaxQuotas]uint32
 	// Others are the open windows of other plans that were charged as well, the shortest
@@ -202,6 +205,34 @@ func CheckCharges(charges, decisions int) error {
 		return fmt.Errorf("%w: there must be as many decisions as charges, got %d for %d", ErrInvalid, decisions, charges)
 	}
 	return nil
+}
+
+// The reasons of bans that are not a text of the operator, which never change: a
+// [Receipt] points to them.
+var (
+	Strikes = "strikes"
+	ByHand  = "by hand"
+)
+
+// MaxReason is how long the reason of a ban can be, in bytes.
+const MaxReason = 200
+
+// CheckBan reports whether a ban is valid, and returns its reason.
+func CheckBan(subject string, length time.Duration, reason string) (*string, error) {
+	switch {
+	case subject == "":
+		return nil, fmt.Errorf("%w: no subject", ErrInvalid)
+	case length <= 0 || length > fixedwindow.MaxLength:
+		return nil, fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v", ErrInvalid, fixedwindow.MaxLength/time.Hour, length)
+	case len(reason) > MaxReason || !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl) || strings.TrimSpace(reason) != reason:
+		return nil, fmt.Errorf("%w: the reason of a ban must be at most %d bytes of UTF-8, without control characters and without spaces at its ends, got %.*q",
+			ErrInvalid, MaxReason, MaxReason, reason)
+	case reason == Strikes:
+		return &Strikes, nil
+	case reason == ByHand || reason == "":
+		return &ByHand, nil
+	}
+	return &reason, nil
 }
 
 // WindowEnd returns when the window of the i-th quota ends that now lies in, in Unix

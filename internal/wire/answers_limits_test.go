@@ -3,6 +3,7 @@ package wire
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -48,6 +49,17 @@ var limits = part{
 			name: "banned_client", title: "Banned client",
 			text:    "A caller of any other kind, such as a user. The code is that of a network.",
 			handler: struck(0, 10),
+		},
+		{
+			name: "banned_by_hand", title: "Banned by hand",
+			text: "The operator has banned the client, with a reason. Without one the text says \"by the operator of this service\". The code and the fields are those of other bans.",
+			handler: func(t *testing.T) http.Handler {
+				engine := newEngine()
+				if err := engine.Ban(t.Context(), "owner:ann", time.Hour, "your exports load each pet alone"); err != nil {
+					t.Fatal(err)
+				}
+				return counted(engine, owner(free), limit.Options{})
+			},
 		},
 		{
 			name: "suspended", title: "Suspended plan",

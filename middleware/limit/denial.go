@@ -9,6 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -36,10 +37,8 @@ func Denial(c ratelimit.Caller, d *ratelimit.Decision) *apierror.Error {
 		return planSuspended
 	case d.Outcome == ratelimit.Suspended:
 		return suspended(scope)
-	case d.Outcome == ratelimit.Banned && scope == "" && int(c.Kind) < len(bans):
-		return bans[c.Kind]
 	case d.Outcome == ratelimit.Banned:
-		return banned(c.Kind, scope)
+		return banned(c.Kind, scope, cmp.Or(d.BanReason(), plan.Strikes))
 	case d.Outcome != ratelimit.Limited || d.Plan == nil:
 		return nil
 	case weighted || d.StrikesLeft > maxCachedStrikes:
@@ -163,9 +162,8 @@ func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 }
 
 var (
-	bans = [...]*apierror.Error{ // by the Kind of the caller
-		banned(0, "").Preencoded(), banned(ratelimit.KindAPIKey, "").Preencoded(), banned(ratelimit.KindNetwork, "").Preencoded(),
-	}
+	strikesBans   = commonBans(plan.Strikes) // by the Kind of the caller
+	bansByHand    = commonBans(plan.ByHand)
 	planSuspended = suspended("").Preencoded()
 	unavailable   = &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: time.Second,
@@ -180,18 +178,46 @@ func suspended(scope string) *apierror.Error {
 	return e
 }
 
-func banned(kind ratelimit.Kind, scope string) *apierror.Error {
-	code, args := apierror.CodeClientBanned, map[string]any{"scope": scope}
-	text := "You are temporarily banned because you kept sending requests after reaching your limit."
+func commonBans(reason string) (all [3]*apierror.Error) {
+	for kind := range all {
+		all[kind] = newBan(ratelimit.Kind(kind), "", reason).Preencoded()
+	}
+	return all
+}
+
+func banned(kind ratelimit.Kind, scope, reason string) *apierror.Error {
+	switch {
+	case scope != "" || int(kind) >= len(strikesBans):
+	case reason == plan.Strikes:
+		return strikesBans[kind]
+	case reason == plan.ByHand:
+		return bansByHand[kind]
+	}
+	return newBan(kind, scope, reason)
+}
+
+func newBan(kind ratelimit.Kind, scope, reason string) *apierror.Error {
+	code, args := apierror.CodeClientBanned, map[string]any{"scope": scope, "reason": reason}
+	text, because := "You are temporarily banned", "you kept sending requests after reaching your limit"
 	if kind == ratelimit.KindAPIKey {
 		code, scope = apierror.CodeAPIKeyBanned, cmp.Or(scope, "API key")
 	}
 	switch {
 	case scope != "":
-		text = "This " + scope + " is temporarily banned because it kept sending requests after reaching its limit."
+		text, because = "This "+scope+" is temporarily banned", "it kept sending requests after reaching its limit"
 	case kind == ratelimit.KindNetwork:
-		text = "Your network is temporarily banned from sending requests without a valid API key " +
-			"because it kept sending them after reaching its limit."
+		text = "Your network is temporarily banned from sending requests without a valid API key"
+		because = "it kept sending them after reaching its limit"
+	}
+	switch {
+	case reason == plan.Strikes:
+		text += " because " + because + "."
+	case reason == plan.ByHand:
+		text += " by the operator of this service."
+	case strings.ContainsAny(reason[len(reason)-1:], ".!?"):
+		text += ": " + reason
+	default:
+		text += ": " + reason + "."
 	}
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: code, Message: text + " Wait as long as Retry-After says.", Args: args,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -111,25 +112,47 @@ func TestDenialTexts(t *testing.T) {
 	}
 }
 
-// The error of a ban or a suspension speaks of the scope, whatever the kind of the caller.
+// The error of a ban says why, and speaks of the scope, whatever the kind of the caller. So
+// does that of a suspension.
 func TestDenialOfScope(t *testing.T) {
 	for _, tt := range []struct {
 		outcome ratelimit.Outcome
 		kind    ratelimit.Kind
 		scope   string
+		reason  string
 		want    string
 	}{
-		{ratelimit.Banned, 0, "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 77, "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "team", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindNetwork, "team", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindAPIKey, "team", "api_key_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
-		{ratelimit.Suspended, 0, "team", "plan_suspended: The plan of this team is suspended and allows no requests. Contact the operator of this service."},
+		{ratelimit.Banned, 0, "", "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 77, "", "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "team", "", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindNetwork, "team", "", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "team", "", "api_key_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Suspended, 0, "team", "", "plan_suspended: The plan of this team is suspended and allows no requests. Contact the operator of this service."},
+		{ratelimit.Banned, 0, "", "strikes", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "", "by hand", "client_banned: You are temporarily banned by the operator of this service. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "", "you sent spam", "client_banned: You are temporarily banned: you sent spam. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "", "by hand", "api_key_banned: This API key is temporarily banned by the operator of this service. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "", "you sent spam", "api_key_banned: This API key is temporarily banned: you sent spam. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindNetwork, "", "by hand", "client_banned: Your network is temporarily banned from sending requests without a valid API key by the operator of this service. Wait as long as Retry-After says."},
+		{ratelimit.Banned, ratelimit.KindNetwork, "", "you sent spam", "client_banned: Your network is temporarily banned from sending requests without a valid API key: you sent spam. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 77, "team", "by hand", "client_banned: This team is temporarily banned by the operator of this service. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 77, "team", "you sent spam", "client_banned: This team is temporarily banned: you sent spam. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "", "spam.", "client_banned: You are temporarily banned: spam. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "", "spam!", "client_banned: You are temporarily banned: spam! Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "", "spam?", "client_banned: You are temporarily banned: spam? Wait as long as Retry-After says."},
 	} {
 		d := ratelimit.Decision{Outcome: tt.outcome, Plan: tokens.WithScope(tt.scope)}
+		d.Receipt.BanReason = &tt.reason
 		e := limit.Denial(ratelimit.Caller{Kind: tt.kind}, &d)
-		if got := fmt.Sprintf("%s: %s", e.Code, e.Message); got != tt.want || e.Args["scope"] != tt.scope {
-			t.Errorf("%v %d %q:\n got %s %v\nwant %s", tt.outcome, tt.kind, tt.scope, got, e.Args, tt.want)
+		args := map[string]any{"scope": tt.scope}
+		if tt.outcome == ratelimit.Banned {
+			args["reason"] = tt.reason
+			if tt.reason == "" {
+				args["reason"] = "strikes"
+			}
+		}
+		if got := fmt.Sprintf("%s: %s", e.Code, e.Message); got != tt.want || !maps.Equal(e.Args, args) {
+			t.Errorf("%v %d %q %q:\n got %s %v\nwant %s %v", tt.outcome, tt.kind, tt.scope, tt.reason, got, e.Args, tt.want, args)
 		}
 	}
 }
@@ -204,7 +227,7 @@ func TestErrors(t *testing.T) {
 		{"admitted", l, limited, nil, opts, 1, "200 ok", "", 1},
 		{"limited", l, limited, nil, opts, 1, "418 / rate_limit_exceeded map[cost:1 limit:1 quota:1/minute remaining:0 scope: strikes:0]", "30", 1},
 		{"limited in shadow mode", l, limited, nil, shadow, 1, "200 ok", "", 1},
-		{"banned", l, limited, nil, opts, 1, "418 / api_key_banned map[scope:]", "3600", 1},
+		{"banned", l, limited, nil, opts, 1, "418 / api_key_banned map[reason:strikes scope:]", "3600", 1},
 		{"suspended", l, suspended, nil, opts, 1, "418 / plan_suspended map[scope:]", "", 1},
 		{"over the limit", l, limited, nil, opts, 2, "418 / cost_exceeds_limit map[cost:2 limit:1 quota:1/minute scope:]", "", 1},
 		{"undecided", down, limited, nil, opts, 1, "418 / unavailable map[]", "1", 1},

@@ -107,7 +107,7 @@ func testUnmetered(e *engineTest) {
 			}
 		}
 		if l, ok := e.engine.Limiter.(ratelimit.Banner); ok {
-			nothing("Ban of a subject", l.Ban(ctx, "banned", time.Hour))
+			nothing("Ban of a subject", l.Ban(ctx, "banned", time.Hour, ""))
 			d, err := e.engine.Take(ctx, "banned", c.plan, 1)
 			decided("Take for a banned subject", 1, d, err)
 		}

@@ -136,8 +136,9 @@ func (h *history) step() string {
 		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
 			length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, fixedwindow.MaxLength)
 		}
-		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
+		reason := oneOf(h.rand, "", "by hand", "strikes", "spam", strings.Repeat("é", 100))
+		return h.compare("ban for "+length.String()+", "+reason+",", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length, reason)
 		})
 	case n < 48:
 		return h.compare("unban", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	internal "github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -71,18 +72,16 @@ func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Durat
 	}
 }
 
-func (m *model) Ban(_ context.Context, name string, length time.Duration) error {
-	if name == "" {
-		return errNoSubject
-	}
-	if length <= 0 || length > fixedwindow.MaxLength {
-		return fmt.Errorf("%w: ban of %v", ratelimit.ErrInvalid, length)
+func (m *model) Ban(_ context.Context, name string, length time.Duration, reason string) error {
+	why, err := internal.CheckBan(name, length, reason)
+	if err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := m.subject(name)
 	s.record = s.record.at(now)
-	s.banByHand(now, length)
+	s.banByHand(now, length, why)
 	return nil
 }
 
@@ -105,7 +104,7 @@ func (m *model) Bans(context.Context) ([]ratelimit.Ban, error) {
 	for name := range m.subjects {
 		s, now := m.subject(name)
 		if r := s.record.at(now); r.banEnds(now).After(now) {
-			bans = append(bans, ratelimit.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level})
+			bans = append(bans, ratelimit.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level, Reason: *r.reason})
 		}
 	}
 	return bans, nil

@@ -2,7 +2,9 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -182,7 +184,7 @@ func testLevelByHand(e *engineTest) {
 		{48 * time.Hour, 8 * time.Hour, 4 * time.Minute},   // two of four steps are forgiven, and one is added
 		{48 * time.Hour, 10 * time.Hour, time.Minute},      // all are
 	} {
-		if err := banner.Ban(context.Background(), "a", row.byHand); err != nil {
+		if err := banner.Ban(context.Background(), "a", row.byHand, ""); err != nil {
 			e.Fatal(err)
 		}
 		e.advance(row.byHand + time.Second + row.quiet)
@@ -201,21 +203,30 @@ func testBanByHand(e *engineTest) {
 	ctx := context.Background()
 	p := plan(ratelimit.PerDay(10))
 	e.take(p)
-	for _, name := range []string{"a", "never seen"} {
-		if err := banner.Ban(ctx, name, time.Hour); err != nil {
+	longest := strings.Repeat("é", 100)
+	for _, row := range []struct{ name, reason, want string }{
+		{"never seen", "", "by hand"}, {"a", "spam", "spam"}, {"a", longest, longest}, {"a", "strikes", "strikes"},
+		{"a", "a: \"b\", 100 %", "a: \"b\", 100 %"}, {"a", "", "by hand"},
+	} {
+		if err := banner.Ban(ctx, row.name, time.Hour, row.reason); err != nil {
 			e.Fatal(err)
 		}
-		d := e.takeN(name, p, 1)
-		e.want("banned by hand", d, banned, 0)
-		e.wantStruck("banned by hand", d, false)
+		for range 3 {
+			d := e.takeN(row.name, p, 1)
+			e.want("banned by hand", d, banned, 0)
+			e.wantStruck("banned by hand", d, false)
+			if d.BanReason() != row.want {
+				e.Errorf("banned for %q: BanReason is %q, want %q", row.reason, d.BanReason(), row.want)
+			}
+		}
 	}
 	bans, err := banner.Bans(ctx)
 	if err != nil || len(bans) != 2 {
 		e.Fatalf("Bans: got %v, %v, want two", bans, err)
 	}
 	for _, ban := range bans {
-		if ban.Subject != "a" && ban.Subject != "never seen" || ban.Level != 0 {
-			e.Errorf("Bans: got %+v, want the two subjects with level 0", ban)
+		if ban.Subject != "a" && ban.Subject != "never seen" || ban.Level != 0 || ban.Reason != "by hand" {
+			e.Errorf("Bans: got %+v, want the two subjects with level 0, by hand", ban)
 		}
 	}
 	if unbanned, err := banner.Unban(ctx, "a"); err != nil || !unbanned {
@@ -229,8 +240,13 @@ func testBanByHand(e *engineTest) {
 		e.Errorf("Bans after one was unbanned: got %v, want one", bans)
 	}
 	for _, length := range []time.Duration{0, -time.Second, fixedwindow.MaxLength + 1} {
-		if err := banner.Ban(ctx, "b", length); err == nil {
+		if err := banner.Ban(ctx, "b", length, ""); err == nil {
 			e.Errorf("Ban accepts a length of %v, want an error", length)
+		}
+	}
+	for _, reason := range []string{longest + "x", "a\n", "a\tb", "\xff", " a", "a "} {
+		if err := banner.Ban(ctx, "b", time.Hour, reason); !errors.Is(err, ratelimit.ErrInvalid) {
+			e.Errorf("Ban with the reason %q: got error %v, want one that wraps %q", reason, err, ratelimit.ErrInvalid)
 		}
 	}
 }

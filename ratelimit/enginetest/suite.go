@@ -123,8 +123,8 @@ func (e *engineTest) check(d *ratelimit.Decision) {
 	if d.Allowed() != (d.RetryAfter == 0) || d.RetryAfter < 0 {
 		e.Errorf("RetryAfter must be 0 for an allowed request and positive for a denied one, got %v for one that is %v", d.RetryAfter, d.Outcome)
 	}
-	if (d.Outcome == ratelimit.Banned) != (d.BanEnds > 0) {
-		e.Errorf("BanEnds must be set during a ban and only then, got %d for a request that is %v", d.BanEnds, d.Outcome)
+	if is := d.Outcome == ratelimit.Banned; is != (d.BanEnds > 0) || is != (d.BanReason() != "") {
+		e.Errorf("BanEnds and BanReason must be set during a ban and only then, got %d and %q for a request that is %v", d.BanEnds, d.BanReason(), d.Outcome)
 	}
 	if d.Struck && (d.Allowed() || d.Plan.Penalty().Strikes == 0 || e.gaps.NoPenalties) {
 		e.Errorf("Struck must be set only for a denial under a plan with strikes, got it for a request that is %v under %v", d.Outcome, d.Plan)

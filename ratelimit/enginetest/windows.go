@@ -141,7 +141,7 @@ func testNoSubject(e *engineTest) {
 		refused("Adjust", l.Adjust(ctx, "", &d, 0, ""))
 	}
 	if l, ok := e.engine.Limiter.(ratelimit.Banner); ok {
-		refused("Ban", l.Ban(ctx, "", time.Second))
+		refused("Ban", l.Ban(ctx, "", time.Second, ""))
 		_, err := l.Unban(ctx, "")
 		refused("Unban", err)
 	}

@@ -65,7 +65,7 @@ func TestPrimaryWithAnotherClock(t *testing.T) {
 func TestBanOfAPrimaryWithAnotherClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-2 * time.Hour, -90*time.Second - 250*time.Millisecond, 0, 90*time.Second + 250*time.Millisecond, 2 * time.Hour} {
 		anotherClock(t, ahead.String(), ahead, func(r *rig) {
-			if err := r.shared.engine.Ban(ctx, "a", time.Minute); err != nil {
+			if err := r.shared.engine.Ban(ctx, "a", time.Minute, ""); err != nil {
 				r.Fatal(err)
 			}
 			var ends int64

@@ -43,7 +43,7 @@ func TestOnChangeCallsTheLimiter(t *testing.T) {
 		l.Take(ctx, "on change", daily, 1)
 		l.Peek(ctx, "on change", daily)
 		l.Reset(ctx, "on change")
-		l.Ban(ctx, "on change", time.Second)
+		l.Ban(ctx, "on change", time.Second, "")
 		l.Unban(ctx, "on change")
 		l.Bans(ctx)
 		l.Stats()

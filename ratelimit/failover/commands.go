@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -42,11 +42,13 @@ type resetter interface {
 }
 
 // Ban implements [ratelimit.Banner].
-func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
-	if length <= 0 || length > fixedwindow.MaxLength {
-		return fmt.Errorf("failover: ban: %w: length must be above 0 and at most %v, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength, length)
+func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	if _, err := plan.CheckBan(subject, length, reason); err != nil {
+		return fmt.Errorf("failover: ban: %w", err)
 	}
-	ban := func(ctx context.Context, engine ratelimit.Banner) error { return engine.Ban(ctx, subject, length) }
+	ban := func(ctx context.Context, engine ratelimit.Banner) error {
+		return engine.Ban(ctx, subject, length, reason)
+	}
 	return change(ctx, l, "ban", subject, ban, ban)
 }
 

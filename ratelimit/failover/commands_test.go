@@ -37,18 +37,18 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 	}{
 		{"a ban holds here, until the primary is back", func(r *rig) {
 			r.lose()
-			here(r, r.Ban(ctx, "a", time.Hour))
+			here(r, r.Ban(ctx, "a", time.Hour, ""))
 			outcome(r, "during the outage", ratelimit.Banned)
 			if bans, err := r.Bans(ctx); err != nil || len(bans) != 1 {
 				r.Errorf("Bans during the outage: got %v, %v, want the one", bans, err)
 			}
 			r.regain()
 			outcome(r, "after the outage", ratelimit.Allowed)
-			must(r, r.Ban(ctx, "a", time.Hour))
+			must(r, r.Ban(ctx, "a", time.Hour, ""))
 			outcome(r, "once it was repeated", ratelimit.Banned)
 		}},
 		{"an unban holds here, until the primary is back", func(r *rig) {
-			must(r, r.Ban(ctx, "a", time.Hour))
+			must(r, r.Ban(ctx, "a", time.Hour, ""))
 			r.lose()
 			outcome(r, "before it is unbanned", ratelimit.Banned)
 			for _, want := range []bool{true, false} {
@@ -62,20 +62,20 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			outcome(r, "after the outage", ratelimit.Banned)
 		}},
 		{"a longer ban replaces one that the primary gave", func(r *rig) {
-			must(r, r.shared.engine.Ban(ctx, "a", time.Minute))
+			must(r, r.shared.engine.Ban(ctx, "a", time.Minute, ""))
 			r.take("a", daily)
 			r.lose()
-			here(r, r.Ban(ctx, "a", time.Hour))
+			here(r, r.Ban(ctx, "a", time.Hour, ""))
 			time.Sleep(30 * time.Minute)
 			outcome(r, "half an hour later", ratelimit.Banned)
 		}},
 		{"the last command holds", func(r *rig) {
 			r.lose()
-			here(r, r.Ban(ctx, "a", time.Hour))
+			here(r, r.Ban(ctx, "a", time.Hour, ""))
 			_, err := r.Unban(ctx, "a")
 			here(r, err)
 			outcome(r, "banned, then unbanned", ratelimit.Allowed)
-			here(r, r.Ban(ctx, "a", time.Hour))
+			here(r, r.Ban(ctx, "a", time.Hour, ""))
 			outcome(r, "unbanned, then banned", ratelimit.Banned)
 		}},
 		{"a reset holds here, and what is in the journal is merged", func(r *rig) {
@@ -120,11 +120,11 @@ func TestAnswerFromBeforeACommand(t *testing.T) {
 	for name, command := range map[string]func(r *rig) error{
 		"Unban":         func(r *rig) error { _, err := r.Unban(ctx, "a"); return err },
 		"Reset":         func(r *rig) error { return r.Reset(ctx, "a") },
-		"a shorter Ban": func(r *rig) error { return r.Ban(ctx, "a", time.Second) },
+		"a shorter Ban": func(r *rig) error { return r.Ban(ctx, "a", time.Second, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, withLocal, failover.Options{}, func(r *rig) {
-				if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
+				if err := r.shared.engine.Ban(ctx, "a", time.Hour, ""); err != nil {
 					r.Fatal(err)
 				}
 				p := &lagging{shared: r.shared}
@@ -165,7 +165,7 @@ func (l *lagging) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 // commands are those that a Limiter sends to its primary.
 func (r *rig) commands() map[string]func() error {
 	return map[string]func() error{
-		"Ban":   func() error { return r.Ban(ctx, "a", time.Hour) },
+		"Ban":   func() error { return r.Ban(ctx, "a", time.Hour, "") },
 		"Unban": func() error { _, err := r.Unban(ctx, "a"); return err },
 		"Bans":  func() error { _, err := r.Bans(ctx); return err },
 		"Reset": func() error { return r.Reset(ctx, "a") },
@@ -175,7 +175,7 @@ func (r *rig) commands() map[string]func() error {
 func TestCommandsAlone(t *testing.T) {
 	run(t, alone, failover.Options{}, func(r *rig) {
 		d := r.takeN("a", daily, 10)
-		if err := r.Ban(ctx, "b", time.Hour); err != nil {
+		if err := r.Ban(ctx, "b", time.Hour, ""); err != nil {
 			r.Error(err)
 		}
 		if unbanned, err := r.Unban(ctx, "b"); !unbanned || err != nil {

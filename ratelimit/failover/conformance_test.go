@@ -69,8 +69,8 @@ func (h here) Reset(ctx context.Context, subject string) error {
 	return inThisProcess(h.Limiter.Reset(ctx, subject))
 }
 
-func (h here) Ban(ctx context.Context, subject string, length time.Duration) error {
-	return inThisProcess(h.Limiter.Ban(ctx, subject, length))
+func (h here) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	return inThisProcess(h.Limiter.Ban(ctx, subject, length, reason))
 }
 
 func (h here) Unban(ctx context.Context, subject string) (bool, error) {

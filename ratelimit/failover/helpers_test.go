@@ -115,11 +115,11 @@ func (s *shared) Reset(ctx context.Context, subject string) error {
 	return s.engine.Reset(ctx, subject)
 }
 
-func (s *shared) Ban(ctx context.Context, subject string, length time.Duration) error {
+func (s *shared) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	if err := s.pass(ctx); err != nil {
 		return err
 	}
-	return s.engine.Ban(ctx, subject, length)
+	return s.engine.Ban(ctx, subject, length, reason)
 }
 
 func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {

@@ -23,7 +23,7 @@ func TestInvalidCalls(t *testing.T) {
 		return func(r *rig) error { return r.Adjust(ctx, subject, &d, units, "") }
 	}
 	ban := func(length time.Duration) func(*rig) error {
-		return func(r *rig) error { return r.Ban(ctx, "a", length) }
+		return func(r *rig) error { return r.Ban(ctx, "a", length, "") }
 	}
 	zero := new(ratelimit.Plan)
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(1000))
@@ -48,7 +48,7 @@ func TestInvalidCalls(t *testing.T) {
 		{"Peek without a plan", func(r *rig) error { _, err := r.Peek(ctx, "a", nil); return err }, ratelimit.ErrInvalid},
 		{"Peek without a subject", func(r *rig) error { _, err := r.Peek(ctx, "", daily); return err }, ratelimit.ErrInvalid},
 		{"Reset without a subject", func(r *rig) error { return r.Reset(ctx, "") }, ratelimit.ErrInvalid},
-		{"Ban without a subject", func(r *rig) error { return r.Ban(ctx, "", time.Hour) }, ratelimit.ErrInvalid},
+		{"Ban without a subject", func(r *rig) error { return r.Ban(ctx, "", time.Hour, "") }, ratelimit.ErrInvalid},
 		{"Ban of less than nothing", ban(-1), ratelimit.ErrInvalid},
 		{"Ban without a length", ban(0), ratelimit.ErrInvalid},
 		{"Ban that is too long", ban(fixedwindow.MaxLength + 1), ratelimit.ErrInvalid},
@@ -84,7 +84,7 @@ func TestInvalidCalls(t *testing.T) {
 					if n := r.shared.calls.Load() - called; n != 0 {
 						r.Errorf("the primary was asked %d times, want 0", n)
 					}
-					if err := r.Ban(ctx, "a", fixedwindow.MaxLength); errors.Is(err, ratelimit.ErrInvalid) {
+					if err := r.Ban(ctx, "a", fixedwindow.MaxLength, ""); errors.Is(err, ratelimit.ErrInvalid) {
 						r.Errorf("the longest ban: got error %v", err)
 					}
 				})

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -265,7 +266,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
 	banner, ok := m.local.(ratelimit.Banner)
 	if ok && left > -time.Second/2 && now.Add(left).After(time.Unix(here.BanEnds, 0)) {
-		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength))
+		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), plan.Strikes))
 	}
 }
 

@@ -84,12 +84,25 @@ func TestMirror(t *testing.T) {
 			r.lose()
 			if here := r.take("a", hasty); here.Outcome != ratelimit.Banned || here.BanEnds != d.BanEnds {
 				r.Errorf("got %v until %d, want banned until %d", here.Outcome, here.BanEnds, d.BanEnds)
-			} else if !d.Struck || here.Struck {
-				r.Errorf("the ban started there: %v, and here: %v, want true and false", d.Struck, here.Struck)
+			} else if !d.Struck || here.Struck || here.BanReason() != "strikes" {
+				r.Errorf("the ban started there: %v, and here: %v for %q, want true and false for strikes", d.Struck, here.Struck, here.BanReason())
 			}
 			time.Sleep(2 * time.Hour)
 			if here := r.take("a", hasty); !here.Allowed() {
 				r.Errorf("after the ban: got %v", here.Outcome)
+			}
+		}},
+		{"the reason of a ban there is the reason here", func(r *rig) {
+			if err := r.shared.engine.Ban(ctx, "a", time.Hour, "spam"); err != nil {
+				r.Fatal(err)
+			}
+			if err := r.Ban(ctx, "b", time.Hour, ""); err != nil {
+				r.Fatal(err)
+			}
+			r.take("a", hasty)
+			r.lose()
+			if a, b := r.take("a", hasty), r.take("b", hasty); a.BanReason() != "spam" || b.BanReason() != "by hand" {
+				r.Errorf("banned for %q and %q, want spam and by hand", a.BanReason(), b.BanReason())
 			}
 		}},
 		{"a ban that was ended by hand is over", func(r *rig) {

@@ -88,7 +88,7 @@ func TestCapabilities(t *testing.T) {
 				"Peek": errPeek, "Unban": errUnban, "Bans": errBans,
 				"Reset":  l.Reset(ctx, "a"),
 				"Adjust": l.Adjust(ctx, "a", &d, 2, ""),
-				"Ban":    l.Ban(ctx, "a", time.Minute),
+				"Ban":    l.Ban(ctx, "a", time.Minute, ""),
 			} {
 				can := test.can || test.peeks && (name == "Peek" || name == "Adjust")
 				if errors.Is(err, errors.ErrUnsupported) == can || can && err != nil {

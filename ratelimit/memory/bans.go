@@ -2,11 +2,11 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -20,7 +20,7 @@ type record struct {
 	since   int64 // Unix seconds from which the strikes decay; 0 without strikes
 	level   int   // of the last ban; 0: none
 	until   int64 // end of the last ban, Unix seconds
-	length  int64 // of the last ban, seconds; 0 once a later request was admitted or was a strike
+	length  int64 // of the last ban, seconds, with byHand and ownText; 0 once a later request was admitted or was a strike
 	expires int64 // Unix seconds from which on the record means nothing
 }
 
@@ -28,6 +28,10 @@ const (
 	strikeBits  = 14
 	levelBits   = 8
 	recordWords = 2 // beside hash and meter
+
+	byHand     = 1 << 31 // of a length: the ban was made by hand
+	ownText    = 1 << 30 // of a length: and its reason is among the names
+	lengthMask = ownText - 1
 )
 
 // recordHash is the hash under which the record of the subject h is kept. It
@@ -126,7 +130,19 @@ func (r *record) banEnds(now int64) int64 {
 	if r.length == 0 || r.until*int64(time.Second) <= now {
 		return 0
 	}
-	return min(r.until, fixedwindow.SecondsUp(now)+r.length)
+	return min(r.until, fixedwindow.SecondsUp(now)+r.length&lengthMask)
+}
+
+// reason returns the reason of the ban in force. b is what the names have of the subject: nil
+// if they had no room.
+func (r *record) reason(b *named) *string {
+	switch {
+	case r.length&byHand == 0:
+		return &plan.Strikes
+	case r.length&ownText == 0 || b == nil:
+		return &plan.ByHand
+	}
+	return &b.reason
 }
 
 // withinGrace reports whether a request that is limited now is not a strike,
@@ -162,9 +178,15 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned b
 // banByHand starts a ban that keeps the level of the last one. The record outlives this
 // ban as long as it would have outlived that one: the plan, which says how soon a level is
 // forgiven, is not known here.
-func (r *record) banByHand(length time.Duration, now int64) {
+func (r *record) banByHand(length time.Duration, reason *string, now int64) {
 	afterlife := r.expires - r.until
 	r.ban(length, now)
+	if reason != &plan.Strikes {
+		r.length |= byHand
+	}
+	if reason != &plan.Strikes && reason != &plan.ByHand {
+		r.length |= ownText
+	}
 	if r.level > 0 {
 		r.expires = max(r.expires, r.until+afterlife)
 	}
@@ -193,24 +215,26 @@ func strikesLeft(d *ratelimit.Decision, r *record) int {
 }
 
 // Ban implements [ratelimit.Banner]. The length is more than zero, and at most
-// 366 days.
-func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) error {
-	if subject == "" {
-		return errNoSubject
-	}
-	if length <= 0 || length > fixedwindow.MaxLength {
-		return fmt.Errorf("%w: a ban must last more than 0s and at most %v, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength, length)
+// 366 days. A reason of its own is kept with the name, and is "by hand" if that is not kept;
+// see [Limiter.Bans].
+func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration, reason string) error {
+	why, err := plan.CheckBan(subject, length, reason)
+	if err != nil {
+		return err
 	}
 	s := l.lock(subject)
 	defer s.unlock()
 	r, _ := s.record(s.now)
-	r.banByHand(length, s.now)
+	r.banByHand(length, why, s.now)
 	s.freeze()
 	defer s.unfreeze()
 	if err := s.putRecord(r, dirty); err != nil {
 		return err
 	}
-	s.names.keep(s.hash, subject)
+	if r.length&ownText == 0 {
+		reason = ""
+	}
+	s.names.keep(s.hash, subject, reason)
 	return nil
 }
 
@@ -228,9 +252,10 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	return r.banEnds(s.now) > 0, nil
 }
 
-// Bans implements [ratelimit.Banner]. The names of banned subjects take at most 256 KiB in
-// each segment (see Options.MaxSubjects). A name for which there is no room, or that is
-// longer than 1 KiB, is not kept: the ban is in force and not listed, and Unban ends it.
+// Bans implements [ratelimit.Banner]. The names of banned subjects, with the reasons of
+// their bans, take at most 256 KiB in each segment (see Options.MaxSubjects). A name for
+// which there is no room, or that is longer than 1 KiB, is not kept: the ban is in force and
+// not listed, and Unban ends it.
 func (l *Limiter) Bans(context.Context) ([]ratelimit.Ban, error) {
 	var bans []ratelimit.Ban
 	now := l.clock.now()
@@ -244,12 +269,13 @@ func (s *segment) appendBans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.table.Load()
-	for h, name := range s.names.all {
+	for h, b := range s.names.all {
 		if r, _ := t.record(h, now); r.banEnds(now) > 0 {
 			bans = append(bans, ratelimit.Ban{
-				Subject: name,
+				Subject: b.name,
 				Ends:    time.Unix(r.banEnds(now), 0).UTC(),
 				Level:   r.level,
+				Reason:  *r.reason(b),
 			})
 		}
 	}
@@ -257,11 +283,15 @@ func (s *segment) appendBans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
 }
 
 // names holds the names of banned subjects, by the hashes of their accounts, for lists of
-// bans and Save.
+// bans and Save, and the reasons of bans by hand.
 type names struct {
-	all   map[uint64]string
-	bytes int // of all names
+	all   map[uint64]*named
+	bytes int // of all names and reasons
 }
+
+// named is the name of a subject, and the reason of its ban if it is a text. It never
+// changes: decisions point to the reason.
+type named struct{ name, reason string }
 
 const (
 	longestName = 1 << 10                // bytes
@@ -270,24 +300,24 @@ const (
 
 // keep keeps a name until drop is called. The empty name is that of a subject whose name
 // was not kept when it was saved.
-func (n *names) keep(h uint64, name string) {
-	_, found := n.all[h]
-	if found || name == "" || len(name) > longestName || n.bytes+len(name) > mostNames {
+func (n *names) keep(h uint64, name, reason string) {
+	n.drop(h)
+	if name == "" || len(name) > longestName || n.bytes+len(name)+len(reason) > mostNames {
 		return
 	}
 	if n.all == nil {
-		n.all = map[uint64]string{}
+		n.all = map[uint64]*named{}
 	}
-	n.all[h] = strings.Clone(name) // it may be a part of a longer string
-	n.bytes += len(name)
+	n.all[h] = &named{strings.Clone(name), strings.Clone(reason)} // they may be parts of longer strings
+	n.bytes += len(name) + len(reason)
 }
 
 func (n *names) drop(h uint64) {
-	name, found := n.all[h]
-	if !found {
+	b := n.all[h]
+	if b == nil {
 		return
 	}
-	n.bytes -= len(name)
+	n.bytes -= len(b.name) + len(b.reason)
 	if delete(n.all, h); len(n.all) == 0 {
 		n.all = nil // a map does not shrink
 	}

@@ -14,6 +14,36 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
+// A reason of its own is kept across a restart, unless there is no room for the name. Then it
+// is still a ban by hand, also for several charges together.
+func TestReasonsAreKeptWithNames(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{MaxSubjects: 1000, Now: clock.Now})
+	long := strings.Repeat("n", longestName+1)
+	for _, name := range []string{"alice", long} {
+		takeUnits(t, l, name, roomy, 1)
+		if err := l.Ban(ctx, name, time.Hour, "spam"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := disk{}
+	save(t, l, d)
+	for _, l := range []*Limiter{l, restart(t, l, slices.Collect(maps.Values(d)))} {
+		var all [2]ratelimit.Decision
+		if err := l.TakeAll(ctx, []ratelimit.Charge{{Subject: "alice", Plan: roomy, Cost: 1}, {Subject: long, Plan: roomy, Cost: 1}}, all[:]); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := all[0].BanReason(), all[1].BanReason(); a != "spam" || b != "by hand" {
+			t.Errorf("the reasons are %q and %q, want spam and by hand", a, b)
+		}
+		clock.Set(noon.Add(time.Hour))
+		if d, err := l.Take(ctx, "alice", roomy, 1); err != nil || !d.Allowed() || d.BanReason() != "" {
+			t.Errorf("after the ban: %v for %q, %v, want no ban", d.Outcome, d.BanReason(), err)
+		}
+		clock.Set(noon)
+	}
+}
+
 // A list of bans names every subject, also one whose ban was over for a while
 // before it was banned again, or before the clock stepped back.
 func TestBansHaveNames(t *testing.T) {
@@ -53,7 +83,7 @@ func TestBansHaveNames(t *testing.T) {
 
 func ban(t testing.TB, l *Limiter, subject string, length time.Duration) {
 	t.Helper()
-	if err := l.Ban(ctx, subject, length); err != nil {
+	if err := l.Ban(ctx, subject, length, "strikes"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,11 +113,11 @@ func TestNamesAreBounded(t *testing.T) {
 			for i := range subjects {
 				banned := name(i)
 				for range 2 { // the second ban needs no second name
-					if err := l.Ban(ctx, banned, time.Second); err != nil {
+					if err := l.Ban(ctx, banned, time.Second, ""); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if kept := l.segments[0].names.all[l.key.sum(banned)]; kept != "" && unsafe.StringData(kept) == unsafe.StringData(banned) {
+				if kept := l.segments[0].names.all[l.key.sum(banned)]; kept != nil && unsafe.StringData(kept.name) == unsafe.StringData(banned) {
 					t.Fatal("the name is kept with the string that it is a part of")
 				}
 				for range 4 { // of which the last two are banned, and the ban outlives that made by hand
@@ -109,8 +139,8 @@ func TestNamesAreBounded(t *testing.T) {
 					t.Errorf("unban: %v, %v, want true", unbanned, err)
 				}
 				n, sum := &l.segments[0].names, 0
-				for _, name := range n.all {
-					sum += len(name)
+				for _, b := range n.all {
+					sum += len(b.name) + len(b.reason)
 				}
 				if n.bytes != sum || n.bytes > mostNames {
 					t.Errorf("the names take %d bytes, and %d are counted, want %d at most", sum, n.bytes, mostNames)

@@ -102,7 +102,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		take(t, l, "banned", tight)
 		take(t, l, "strikes", strikes)
 	}
-	if err := l.Ban(ctx, "banned", time.Hour); err != nil {
+	if err := l.Ban(ctx, "banned", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	i := 0
@@ -269,7 +269,7 @@ func TestNoPlaceForARecord(t *testing.T) {
 			t.Errorf("%d strikes found no place, and %d are counted", i+1, s.Refused)
 		}
 	}
-	if err := l.Ban(ctx, "a", time.Hour); !errors.Is(err, ratelimit.ErrUnavailable) {
+	if err := l.Ban(ctx, "a", time.Hour, ""); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("a ban without a place: %v, want ErrUnavailable", err)
 	}
 	if bans, err := l.Bans(ctx); err != nil || len(bans) > 0 {
@@ -310,7 +310,7 @@ func TestFewPlacesAreLookedAt(t *testing.T) {
 					case 0:
 						_, _ = l.Take(ctx, held, minute, 1)
 					case 1:
-						_ = l.Ban(ctx, held, time.Minute) // finds no place, or takes one
+						_ = l.Ban(ctx, held, time.Minute, "") // finds no place, or takes one
 						_, _ = l.Unban(ctx, held)
 					}
 					s.looked = 0
@@ -392,7 +392,7 @@ func fullStep(l *Limiter, clock *enginetest.Clock, r *rand.Rand, subject string,
 		return fmt.Sprintln("reset", subject, l.Reset(ctx, subject))
 	case n == 4:
 		length := time.Duration(1+r.IntN(60)) * time.Second
-		return fmt.Sprintln("ban", subject, length, l.Ban(ctx, subject, length))
+		return fmt.Sprintln("ban", subject, length, l.Ban(ctx, subject, length, ""))
 	case n == 5 && len(*past) > 0:
 		return fmt.Sprintln("refund", (*past)[r.IntN(len(*past))]())
 	case n == 6:

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -41,10 +42,10 @@ func (x *ruling) open(d *ratelimit.Decision) {
 	x.record, x.hasRecord = x.subject.record(d.Time)
 	x.before = x.record
 	fits := x.account.states(d)
-	d.BanEnds = x.record.banEnds(d.Time)
+	d.BanEnds, d.Receipt.BanReason = x.record.banEnds(d.Time), nil // not that of a look before
 	switch {
 	case d.BanEnds > 0:
-		d.Outcome = ratelimit.Banned
+		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, x.record.reason(x.names.all[x.hash])
 		x.record.until = d.BanEnds // it may be shorter, if the clock stepped back
 	case fits:
 		d.Outcome = ratelimit.Allowed
@@ -77,7 +78,7 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 		if x.putRecord(x.record, dirty) != nil {
 			d.Struck = false
 		} else if d.Struck && d.Outcome == ratelimit.Banned {
-			x.names.keep(x.hash, name)
+			x.names.keep(x.hash, name, "")
 		}
 	}
 	if x.found {
@@ -96,6 +97,6 @@ func (x *ruling) strike(d *ratelimit.Decision) {
 	r.expires = max(r.expires, x.account.lastEnd())
 	struck, banned := r.strike(penalty, d.Time, windowStart(d))
 	if d.Struck = struck; banned {
-		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
+		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, r.until, &plan.Strikes
 	}
 }

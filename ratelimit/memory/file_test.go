@@ -41,7 +41,7 @@ func TestFile(t *testing.T) {
 		}
 		wantRemaining(t, l, "ann", want)
 		if want == 9 {
-			if err := l.Ban(ctx, "bob", time.Hour); err != nil {
+			if err := l.Ban(ctx, "bob", time.Hour, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -111,8 +111,8 @@ func (h *history) step() {
 		}
 	case n < 36:
 		h.note("ban", subject)
-		h.do(func(m enginetest.Model) { _ = m.Ban(ctx, subject, 5*time.Second) })
-		if err := h.engine.Ban(ctx, subject, 5*time.Second); err != nil {
+		h.do(func(m enginetest.Model) { _ = m.Ban(ctx, subject, 5*time.Second, "") })
+		if err := h.engine.Ban(ctx, subject, 5*time.Second, ""); err != nil {
 			h.diff = err.Error()
 		}
 	case n < 38:

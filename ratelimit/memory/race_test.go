@@ -34,7 +34,7 @@ func TestBanIsSeenByAllFromThenOn(t *testing.T) {
 	wg.Go(func() {
 		for i := range subjects {
 			current.Store(int64(i))
-			if err := l.Ban(ctx, fmt.Sprint(i), time.Hour); err != nil {
+			if err := l.Ban(ctx, fmt.Sprint(i), time.Hour, ""); err != nil {
 				t.Error(err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestGroupsAddUp(t *testing.T) {
 				}
 				switch r.IntN(20) {
 				case 0:
-					_ = l.Ban(ctx, charges[0].Subject, time.Hour)
+					_ = l.Ban(ctx, charges[0].Subject, time.Hour, "")
 					_, _ = l.Unban(ctx, charges[0].Subject)
 				case 1:
 					_ = l.Save(func([]Record) error { return nil })

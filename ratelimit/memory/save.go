@@ -2,12 +2,14 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -185,7 +187,7 @@ func (s *subject) loadAccount(data []byte) error {
 }
 
 func (s *subject) loadRecord(data []byte) error {
-	r, name, err := decodeRecord(data)
+	r, name, reason, err := decodeRecord(data)
 	if err != nil || r.expires*int64(time.Second)+keepExpired <= s.now {
 		return err
 	}
@@ -194,7 +196,7 @@ func (s *subject) loadRecord(data []byte) error {
 	if err := s.putRecord(r, stored); err != nil {
 		return err
 	}
-	s.names.keep(s.hash, name)
+	s.names.keep(s.hash, name, reason)
 	return nil
 }
 
@@ -207,7 +209,7 @@ func (s *segment) encode(slot slot, m meter) Record {
 	if m.isRecord() {
 		var r record
 		r.read(slot, 0)
-		rec.Data = r.encode(s.key.dataHead(key), s.names.all[accountHash(key)])
+		rec.Data = r.encode(s.key.dataHead(key), cmp.Or(s.names.all[accountHash(key)], new(named)))
 	} else {
 		var a account
 		a.read(&s.layouts.get(m.layout()).layout, slot, m.counted())
@@ -219,9 +221,10 @@ func (s *segment) encode(slot slot, m meter) Record {
 // The first byte of a Record's Data is its kind. Two bytes follow that depend on the key and
 // the secret, by which an engine with another secret knows the record as not its own. Then
 // come variable-length integers: of an account the length, limit, used and end of each
-// window, as a window has them; of a record its fields, and then the name of the subject
-// if it has a ban. A window that has not begun has the limit savedNoLimit. A window with this
-// number as its limit has one more, which decodeAccount rounds down.
+// window, as a window has them; of a record its fields, then the length of the reason and the
+// reason if the ban has one of its own, and then the name of the subject if it has a ban. A
+// window that has not begun has the limit savedNoLimit. A window with this number as its limit
+// has one more, which decodeAccount rounds down.
 const (
 	kindAccount  = 5
 	kindRecord   = 6
@@ -280,21 +283,31 @@ func decodeAccount(data []byte) (a account, err error) {
 	return a, nil
 }
 
-func (r *record) encode(b []byte, name string) []byte {
+func (r *record) encode(b []byte, of *named) []byte {
 	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
 		b = binary.AppendVarint(b, n)
 	}
-	return append(b, name...)
+	if r.length&ownText != 0 {
+		b = append(binary.AppendVarint(b, int64(len(of.reason))), of.reason...)
+	}
+	return append(b, of.name...)
 }
 
-func decodeRecord(data []byte) (r record, name string, err error) {
+func decodeRecord(data []byte) (r record, name, reason string, err error) {
 	var strikes, level int64
 	data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires)
 	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
 	if data == nil || !r.valid() {
-		return r, "", errData
+		return r, "", "", errData
 	}
-	return r, string(data), nil
+	if r.length&ownText != 0 {
+		var n int64
+		if data = varints(data, &n); n < 0 || n > min(plan.MaxReason, int64(len(data))) {
+			return r, "", "", errData
+		}
+		reason, data = string(data[:n]), data[n:]
+	}
+	return r, string(data), reason, nil
 }
 
 // varints reads variable-length integers from the front of data, and returns

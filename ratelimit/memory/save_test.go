@@ -128,7 +128,7 @@ func TestSaveAfterLoad(t *testing.T) {
 	for i := range 100 {
 		take(t, l, fmt.Sprint(i), statePlan)
 	}
-	if err := l.Ban(ctx, "b", time.Hour); err != nil {
+	if err := l.Ban(ctx, "b", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	save(t, l, d)
@@ -257,7 +257,7 @@ func (h *saveHistory) step() {
 		h.refund()
 		h.refund = func() {}
 	case 4:
-		_ = h.engine.Ban(ctx, name, time.Duration(1+h.rand.IntN(3600))*time.Second)
+		_ = h.engine.Ban(ctx, name, time.Duration(1+h.rand.IntN(3600))*time.Second, "")
 	case 5:
 		_, _ = h.engine.Unban(ctx, name)
 	case 6:
@@ -337,7 +337,7 @@ func savedBan(t testing.TB, opts Options) (account, record Record) {
 	t.Helper()
 	l := newLimiter(t, opts)
 	take(t, l, "subject", statePlan)
-	if err := l.Ban(ctx, "subject", time.Hour); err != nil {
+	if err := l.Ban(ctx, "subject", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	d := disk{}

@@ -139,8 +139,9 @@ func (s *subject) write(flags meter) {
 }
 
 // setMeter puts the meter into the slot, which is frozen, with the end of the ban that the
-// record has, and with checkRecord if an admission must read the record. A record that has
-// expired, and a ban that is over, count as well, since the clock may step back.
+// record has, if it is not by hand, and with checkRecord if an admission must read the
+// record. A record that has expired, and a ban that is over, count as well, since the clock
+// may step back.
 //
 // An admission under the lock drops a record that has expired. At the end of a window the
 // lock is taken. So only a record that expires before that must be read.
@@ -149,7 +150,7 @@ func (s *subject) setMeter(slot slot, m meter) {
 	if r.changesOnAdmission() || found && s.account.reaches(r.expires) {
 		m |= checkRecord
 	}
-	if r.length > 0 {
+	if r.length > 0 && r.length&byHand == 0 { // of a ban by hand the record has the reason
 		s.layouts.get(m.layout()).rebase(slot, m.count())
 		m = m&(countUnit-1) | banned | meter(r.until)*countUnit
 		bansSince := &s.table.Load().bansSince

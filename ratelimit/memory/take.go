@@ -37,6 +37,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 				return d, nil
 			}
 			d.Time, exact = l.clock.now(), true // by which it may be admitted
+			d.Receipt.BanReason = nil
 		}
 	}
 	if _, err = engine.Decide(subject, plan, cost); err == nil {
@@ -168,9 +169,9 @@ func (l *Limiter) look(t *table, slot slot, h uint64, d *ratelimit.Decision) ver
 	}
 	switch {
 	case d.BanEnds > 0:
-		d.Outcome = ratelimit.Banned
-		if d.BanEnds < r.until {
-			return unclear // the clock stepped back, and the ban must be shortened
+		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, r.reason(nil)
+		if d.BanEnds < r.until || r.length&ownText != 0 {
+			return unclear // the clock stepped back, and the ban must be shortened; or the text is under the lock
 		}
 	case refusedUntil == 0:
 		d.Outcome, v = ratelimit.Spared, spared

@@ -105,7 +105,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 func (l *Limiter) setExactTime(decisions []ratelimit.Decision) (now int64) {
 	now = l.clock.now()
 	for i := range decisions {
-		decisions[i].Time = now
+		decisions[i].Time, decisions[i].Receipt.BanReason = now, nil
 	}
 	return now
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -150,10 +151,11 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 		}
 		d.Cost = c.Cost
 	}
-	d.Outcome, d.BanEnds = outcome, 0
+	d.Outcome, d.BanEnds, d.Receipt.BanReason = outcome, 0, nil
 	if outcome == ratelimit.Banned {
 		ends := time.Unix(0, d.Time).Add(cmp.Or(c.Plan.Penalty().Ban, time.Minute))
 		d.BanEnds = ends.Add(time.Second - 1).Unix() // rounded up
+		d.Receipt.BanReason = &plan.Strikes
 	} else {
 		d.States[0].Remaining = 0
 		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused

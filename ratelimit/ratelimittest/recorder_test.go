@@ -180,7 +180,7 @@ func TestNewRecorderWithoutLimiter(t *testing.T) {
 func TestDenyOfABannedSubject(t *testing.T) {
 	embedded := newEngine(t, ratelimittest.NewClock(noon))
 	r, ctx := ratelimittest.NewRecorder(embedded), t.Context()
-	if err := embedded.Ban(ctx, "ann", time.Hour); err != nil {
+	if err := embedded.Ban(ctx, "ann", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	for outcome, want := range map[ratelimit.Outcome]time.Duration{ratelimit.Limited: time.Minute, ratelimit.Banned: time.Minute} {

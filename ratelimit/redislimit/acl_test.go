@@ -69,7 +69,7 @@ func everything(l *redislimit.Limiter) error {
 		if err := addUsage(l, "id", subject, plan, [4]int64{1}, time.Now()); err != nil {
 			return fmt.Errorf("Adjust with an id: %w", err)
 		}
-		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
 			return fmt.Errorf("Ban: %w", err)
 		}
 		if _, err := l.Peek(ctx, subject, plan); err != nil {

@@ -8,17 +8,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // Ban implements [ratelimit.Banner]. The length is from above zero to
 // 366 days.
-func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
-	if length <= 0 || length > fixedwindow.MaxLength {
-		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength/time.Hour, length)
+func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	why, err := plan.CheckBan(subject, length, reason)
+	if err == nil {
+		_, _, err = l.do(ctx, operation{code: opBan, subject: subject, length: length, reason: why})
 	}
-	_, _, err := l.do(ctx, operation{code: opBan, subject: subject, length: length})
 	return err
 }
 
@@ -151,7 +151,7 @@ func (w *walk) show(names []string) error {
 			return err
 		}
 		if ends := v.banEnds(g.time); ends > 0 {
-			w.bans = append(w.bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: v.level})
+			w.bans = append(w.bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: v.level, Reason: *v.reason})
 		}
 	}
 	return nil

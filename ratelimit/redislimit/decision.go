@@ -43,6 +43,7 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 		d.Struck = a.letter == banStarted && place == a.granted+a.limited
 		d.StrikesLeft = 0
 		d.BanEnds = v.banEnds(a.time)
+		d.Receipt.BanReason = v.reason
 		if d.BanEnds == 0 {
 			return d, unavailable(errReply)
 		}
@@ -70,7 +71,7 @@ func (a *answer) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	d.StrikesLeft = engine.Penalty(plan.Penalty()).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
 	switch {
 	case d.BanEnds > 0:
-		d.Outcome = ratelimit.Banned
+		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, v.reason
 		d.StrikesLeft = min(d.StrikesLeft, 0)
 	case fits:
 		d.Outcome = ratelimit.Allowed

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -23,7 +24,7 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 			var groups []*group
 			for range 1 + r.IntN(200) {
 				op := operation{code: codes[r.IntN(len(codes))], subject: fmt.Sprint(r.IntN(20))}
-				op.plan, op.cost = groupPlans[r.IntN(2)], 1+r.Int64N(2)
+				op.plan, op.cost, op.reason = groupPlans[r.IntN(2)], 1+r.Int64N(2), &plan.ByHand
 				if op.code == opAdd || op.code == opGiveBack {
 					op = adjustment(op.subject, &ratelimit.Decision{Plan: op.plan}, 1, fmt.Sprint(r.IntN(3)))
 				}

@@ -42,7 +42,7 @@ func Example_move() {
 	if _, err := from.Take(ctx, "customer:17", plan, 70); err != nil {
 		log.Fatal(err)
 	}
-	if err := from.Ban(ctx, "customer:18", fixedwindow.MaxLength); err != nil {
+	if err := from.Ban(ctx, "customer:18", fixedwindow.MaxLength, ""); err != nil {
 		log.Fatal(err)
 	}
 
@@ -63,7 +63,7 @@ func Example_move() {
 			continue // it has ended meanwhile
 		}
 		// The end of a ban is rounded up, so that the longest one seems to be too long.
-		if err := to.Ban(ctx, b.Subject, min(left, fixedwindow.MaxLength)); err != nil {
+		if err := to.Ban(ctx, b.Subject, min(left, fixedwindow.MaxLength), b.Reason); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -36,8 +36,11 @@ func TestFastPartDecides(t *testing.T) {
 			both := newPair(t, time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
 			both.take("to learn the time", others[1])
 			for _, subject := range []string{"banned", "banned, with fixed", "banned, with smooth", "banned, with full after each request"} {
-				both.agree("a ban", func(l enginetest.Model) (any, error) { return nil, l.Ban(ctx, subject, time.Minute) })
+				both.agree("a ban", func(l enginetest.Model) (any, error) { return nil, l.Ban(ctx, subject, time.Minute, "") })
 			}
+			both.agree("a ban", func(l enginetest.Model) (any, error) {
+				return nil, l.Ban(ctx, "banned for a reason", time.Minute, "spam")
+			})
 			redislimit.OnlyFastPart(t)
 			for _, step := range []struct {
 				subject string
@@ -45,7 +48,7 @@ func TestFastPartDecides(t *testing.T) {
 			}{
 				{"a", 0}, {"a", 1 * time.Second},
 				{"a", 2 * time.Second}, {"a", 4 * time.Second}, // within the grace, and a strike
-				{"banned", 5 * time.Second},
+				{"banned", 5 * time.Second}, {"banned for a reason", 5 * time.Second},
 				{"a", 6 * time.Second},
 				{"b", 40 * time.Second},
 				{"a", 80 * time.Second}, // the fixed window is over; the bucket is not full
@@ -59,6 +62,21 @@ func TestFastPartDecides(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A clock that steps back makes no ban by hand longer, with a reason or without.
+func TestBanByHandIsCut(t *testing.T) {
+	p := newPair(t, time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(60))
+	for _, reason := range []string{"", "spam"} {
+		p.set(0)
+		p.take(reason+"a", plan)
+		p.agree("a ban", func(l enginetest.Model) (any, error) { return nil, l.Ban(ctx, reason+"a", 10*time.Second, reason) })
+		for _, at := range []time.Duration{0, -25, -20, -14} { // from -25s on it ends at -15s
+			p.set(at * time.Second)
+			p.take(reason+"a", plan)
+		}
 	}
 }
 

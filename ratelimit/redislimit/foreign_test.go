@@ -48,7 +48,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		"Adjust with an id": func(l *redislimit.Limiter) error {
 			return l.Adjust(ctx, "a", &d, 7, "id")
 		},
-		"Ban":   func(l *redislimit.Limiter) error { return l.Ban(ctx, "a", time.Minute) },
+		"Ban":   func(l *redislimit.Limiter) error { return l.Ban(ctx, "a", time.Minute, "") },
 		"Unban": func(l *redislimit.Limiter) error { return second(l.Unban(ctx, "a")) },
 		"Reset": func(l *redislimit.Limiter) error { return l.Reset(ctx, "a") },
 		"Takes": func(l *redislimit.Limiter) error { // more than the limit, in one batch
@@ -73,7 +73,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		}
 		// An index of bans.
 		l := newLimiter(t, c)
-		if err := l.Ban(ctx, "a", time.Minute); err != nil {
+		if err := l.Ban(ctx, "a", time.Minute, ""); err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(c.Keys(ctx, "*").Val(), func(key string) bool { return strings.HasSuffix(key, "}") })
@@ -93,7 +93,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })
 		// A subject in the index.
 		c.FlushDB(ctx)
-		if err := l.Ban(ctx, "a", time.Minute); err != nil {
+		if err := l.Ban(ctx, "a", time.Minute, ""); err != nil {
 			t.Fatal(err)
 		}
 		key := redislimit.Key(l, "a")

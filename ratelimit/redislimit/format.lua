@@ -33,7 +33,8 @@
 --                          when a bucket without other charges owes some of this one;
 --                          then the upper half of the units 4
 --            r  give back  the same
---            b  ban        whole seconds 4, and nanoseconds 4
+--            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its
+--                          reason, which may be empty
 --            u  unban, x  reset, s  show: nothing
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
 -- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, and
@@ -59,7 +60,7 @@
 --      number of the take 1
 --   x  no take was made: the same of the index of bans
 -- where a value is its length 1, and the subject's value as it is now; of an
--- unban, as it was before.
+-- unban, as it was before. The reason of a ban comes before the length, as it is kept.
 --
 -- A subject's value has the windows that have begun: something was charged to them, also
 -- if it was given back. The shortest comes first. Then comes a record, if the subject was
@@ -75,8 +76,12 @@
 --   level    of the last ban
 --   ends     of the last ban
 --   since    the time from which the strikes decay; without strikes the length
---            of the last ban, 0 once a request was admitted after it
+--            of the last ban, 0 once a request was admitted after it; BY_HAND
+--            more if the ban was made by hand
 --   expires  the time from which the record does not count
+--
+-- If a ban by hand has a reason of its own, the value begins with a byte 255, which no
+-- length begins with, the length of the reason 1, and the reason.
 --
 -- A calendar quota, which is by month or by day in a time zone, has a length that
 -- stands in for those of its windows: DAY or MONTH. Where they begin and end is sent
@@ -116,6 +121,7 @@ local SMOOTH = 2147483648 -- what the length of a smooth quota is more than its 
 local SECOND = 4294967296 -- of 2^-32 seconds
 local WIDE = 3221225472 -- what the length of the second entry of a window is more than its window
 local WIDE_LIMIT = 4294967294
+local BY_HAND = 2147483648
 
 local arg, counts = ARGV[1], ARGV[2] or ''
 local op = sub(arg, 1, 1)

@@ -26,7 +26,7 @@ func testSlotStaysHalfMoved(t *testing.T, cluster *redistest.Cluster) {
 	l := newLimiter(t, clientOfCluster(t, cluster))
 	subjects, slot := neighbours(t, l, clientOfCluster(t, cluster), 10)
 	for _, subject := range subjects {
-		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +85,7 @@ func testSubjectsOfAnyBytes(t *testing.T, cluster *redistest.Cluster) {
 		if err != nil || d.States[0].Remaining != 5-int64(i%5)-1 {
 			t.Errorf("%.20q: %d left, %v, want %d", subject, d.States[0].Remaining, err, 5-i%5-1)
 		}
-		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestRightsAreLost(t *testing.T) {
 		if err := beside.Reset(ctx, "a"); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Ban(ctx, "a", time.Hour); err != nil {
+		if err := l.Ban(ctx, "a", time.Hour, ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, what := range []string{"Reset", "Unban"} {
@@ -151,7 +151,7 @@ func TestRightsAreLost(t *testing.T) {
 			if (d.Outcome == ratelimit.Banned) != (len(bans) == 1) {
 				t.Errorf("%s without %s: %v; the subject is %v and %d bans are listed", what, command, err, d.Outcome, len(bans))
 			}
-			if err := beside.Ban(ctx, "a", time.Hour); err != nil {
+			if err := beside.Ban(ctx, "a", time.Hour, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -57,7 +57,7 @@ func TestEveryKeyExpires(t *testing.T) {
 			}
 		}
 	}
-	if err := l.Ban(ctx, "by hand", 10*time.Minute); err != nil {
+	if err := l.Ban(ctx, "by hand", 10*time.Minute, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
@@ -123,14 +123,14 @@ func TestIndexIsPruned(t *testing.T) {
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(start)
 	l := newLimiter(t, c)
-	if err := l.Ban(ctx, "0", time.Second); err != nil {
+	if err := l.Ban(ctx, "0", time.Second, ""); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(m.Keys(), func(key string) bool { return strings.HasSuffix(key, "}") })
 	index := m.Keys()[i]
 	m.SetTime(start.Add(2 * time.Hour))
 	for i := 1; ; i++ { // until one falls into the same index
-		if err := l.Ban(ctx, fmt.Sprint(i), time.Second); err != nil {
+		if err := l.Ban(ctx, fmt.Sprint(i), time.Second, ""); err != nil {
 			t.Fatal(err)
 		}
 		if names, _ := m.ZMembers(index); len(names) != 1 || names[0] != "0" {
@@ -151,7 +151,7 @@ func TestIndexOutlivesItsLongestBan(t *testing.T) {
 	l := newLimiter(t, c)
 	subjects := redislimit.SubjectsOfOneIndex(2)
 	for i, length := range []time.Duration{10 * time.Hour, time.Minute} {
-		if err := l.Ban(ctx, subjects[i], length); err != nil {
+		if err := l.Ban(ctx, subjects[i], length, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestUnbanAndResetLeaveNothing(t *testing.T) {
 		"Unban": func() error { return second(l.Unban(ctx, "a")) },
 		"Reset": func() error { return l.Reset(ctx, "a") },
 	} {
-		if err := l.Ban(ctx, "a", time.Hour); err != nil {
+		if err := l.Ban(ctx, "a", time.Hour, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := end(); err != nil {

@@ -81,7 +81,7 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 		}
 	}
 	for _, subject := range subjects[:4] {
-		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 	var done atomic.Int64
 	for _, subject := range subjects {
 		waiting.Go(func() {
-			if err := l.Ban(within(t), subject, time.Hour); err != nil {
+			if err := l.Ban(within(t), subject, time.Hour, ""); err != nil {
 				t.Errorf("Ban while a slot moves: %v", err)
 			}
 			if _, err := l.Unban(within(t), subject); err != nil {
@@ -108,7 +108,7 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 			done.Add(1)
 		})
 	}
-	if err := l.Ban(within(t), "another", time.Hour); err != nil { // the slot moves until Finish
+	if err := l.Ban(within(t), "another", time.Hour, ""); err != nil { // the slot moves until Finish
 		t.Errorf("Ban of a subject in another slot: %v", err)
 	}
 	m.Finish()
@@ -141,7 +141,7 @@ func testABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T, cluster *redistes
 			take(subject)
 		}
 	}
-	if err := l.Ban(ctx, subjects[5], time.Hour); err != nil { // now there is an index
+	if err := l.Ban(ctx, subjects[5], time.Hour, ""); err != nil { // now there is an index
 		t.Fatal(err)
 	}
 	from := owner(t, cluster, slot)
@@ -210,7 +210,7 @@ func testSlotsMoveUnderLoad(t *testing.T, cluster *redistest.Cluster) {
 			if i%2 == 0 {
 				subject = subjects[len(subjects)-1]
 			}
-			if err := l.Ban(within(t), subject, time.Hour); err != nil {
+			if err := l.Ban(within(t), subject, time.Hour, ""); err != nil {
 				t.Errorf("Ban while a slot moves: %v", err)
 			}
 			if banned, err := l.Unban(within(t), subject); err != nil || !banned {

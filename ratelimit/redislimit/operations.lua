@@ -4,6 +4,7 @@
 local function ours(k)
   local v = values[k]
   if not v then return call('EXISTS', KEYS[k]) == 0 end
+  v = sub(v, reason_size(v) + 1)
   local windows_size = record_at(v) - 1
   return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= 2 * MAX_WINDOWS * WINDOW
 end
@@ -40,7 +41,8 @@ local function charge_and_strike(granted, refused)
 end
 
 local function answer(letter, v)
-  return letter .. char(#v) .. v
+  local size = reason_size(v)
+  return letter .. sub(v, 1, size) .. char(#v - size) .. sub(v, size + 1)
 end
 
 -- decide makes all takes of a group, or none: some requests are granted, then some limited,
@@ -172,6 +174,10 @@ function operations.b(k)
   if subject.expires <= now then clear() end
   local afterlife = subject.expires - subject.ban_ends
   ban(number(arg, 2), number(arg, 6))
+  if byte(arg, 10) then
+    subject.ban_length, subject.reason = subject.ban_length + BY_HAND, sub(arg, 11)
+    if subject.reason ~= '' then subject.reason = '\255' .. char(#subject.reason) .. subject.reason end
+  end
   if subject.level > 0 then subject.expires = max(subject.expires, subject.ban_ends + afterlife) end
   return store()
 end

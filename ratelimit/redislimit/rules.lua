@@ -102,7 +102,7 @@ end
 
 -- The subject at hand: its windows, in order of their lengths, and its record. Windows that
 -- are new do not begin without a charge. With strikes the last ban has no length; without
--- strikes since has no meaning.
+-- strikes since has no meaning. The reason is as it is kept.
 local subject
 
 -- find returns the window of a length, if it is there, and where it is, or belongs.
@@ -181,7 +181,12 @@ local function ahead(length)
   return now - now % length + 2 * length
 end
 
--- record_at returns where the record in v is, or would be.
+-- reason_size returns how many bytes are the reason at the front of v.
+local function reason_size(v)
+  return byte(v) == 255 and 2 + (byte(v, 2) or 0) or 0
+end
+
+-- record_at returns where the record in v, which has no reason, is, or would be.
 local function record_at(v)
   return #v % WINDOW == 0 and #v + 1 or #v - RECORD + 1
 end
@@ -194,8 +199,9 @@ end
 -- read makes subject k the one at hand, with all that its value has.
 local function read(k)
   local v, windows = values[k] or '', {}
+  subject = {number = k, windows = windows, reason = sub(v, 1, reason_size(v))}
+  v = sub(v, reason_size(v) + 1)
   local p = record_at(v)
-  subject = {number = k, windows = windows}
   for i = 1, (p - 1) / WINDOW do
     local length, used = number(v, 8 * i - 7), number(v, (p - 1) / WINDOW * 8 + 4 * i - 3)
     local w = length >= WIDE and find(length - WIDE)
@@ -270,7 +276,7 @@ end
 -- no ban longer. Without a length the ban is over, and keeps its end: a level is
 -- forgiven so long after it.
 local function cut()
-  if subject.ban_length > 0 then subject.ban_ends = min(subject.ban_ends, after(0) + subject.ban_length) end
+  if subject.ban_length > 0 then subject.ban_ends = min(subject.ban_ends, after(0) + subject.ban_length % BY_HAND) end
 end
 
 local function banned()
@@ -356,6 +362,7 @@ local function value()
     last = max(last, s.expires)
     v = v .. four(floor(s.first / 65536)) .. two(s.first % 65536) .. two(s.strikes) .. char(s.level) ..
       four(s.ban_ends) .. four(s.strikes > 0 and s.since or s.ban_length) .. four(s.expires)
+    if s.ban_length >= BY_HAND then v = s.reason .. v end
   end
   return v, last
 end

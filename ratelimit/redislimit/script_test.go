@@ -42,7 +42,7 @@ func usageOf(at time.Duration, plan *ratelimit.Plan, units int64, ahead time.Dur
 
 func ban(at time.Duration, subject string, length time.Duration) step {
 	return step{at, func(l enginetest.Model, _ time.Time) (ratelimit.Decision, error) {
-		return ratelimit.Decision{}, l.Ban(ctx, subject, length)
+		return ratelimit.Decision{}, l.Ban(ctx, subject, length, "")
 	}}
 }
 

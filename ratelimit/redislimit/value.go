@@ -31,12 +31,16 @@ type window struct {
 type record struct {
 	first   int64 // limited request in its window, Unix milliseconds
 	strikes int
-	level   int   // of the last ban
-	ends    int64 // of the last ban, Unix seconds
-	since   int64 // from when the strikes decay, Unix seconds; 0 without strikes
-	length  int64 // of the last ban, seconds; 0 with strikes
-	expires int64 // Unix seconds
+	level   int     // of the last ban
+	ends    int64   // of the last ban, Unix seconds
+	since   int64   // from when the strikes decay, Unix seconds; 0 without strikes
+	length  int64   // of the last ban, seconds; 0 with strikes
+	expires int64   // Unix seconds
+	reason  *string // of the last ban
 }
+
+// byHand is added to the length of a ban that was made by hand.
+const byHand = 1 << 31
 
 // value reads the subject's value.
 func (a *answer) value() (v value, err error) {
@@ -58,7 +62,7 @@ func (a *answer) value() (v value, err error) {
 			expires: u32(b[17:]),
 		}
 		if v.strikes == 0 {
-			v.since, v.length = 0, v.since
+			v.since, v.length, v.reason = 0, v.since%byHand, a.banReason(v.since >= byHand)
 		}
 	}
 	n := len(windows) / windowSize
@@ -82,6 +86,16 @@ func (a *answer) value() (v value, err error) {
 		v.expire(fixedwindow.Seconds(a.time))
 	}
 	return v, nil
+}
+
+func (a *answer) banReason(byHand bool) *string {
+	switch {
+	case !byHand:
+		return &plan.Strikes
+	case a.reason == "":
+		return &plan.ByHand
+	}
+	return &a.reason
 }
 
 // widen adds so many times 2³² units to the window of a length.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 // What the script is sent, and how its reply is read. format.lua describes both.
@@ -75,7 +77,14 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	}
 	switch op.code {
 	case opBan:
-		return u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
+		b = u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
+		switch op.reason {
+		case &plan.Strikes:
+			return b
+		case &plan.ByHand:
+			return append(b, 'h')
+		}
+		return append(append(b, 'h'), *op.reason...)
 	case opAdd, opGiveBack:
 		return op.change.appendTo(b)
 	case opTake, opPeek:
@@ -157,6 +166,8 @@ const (
 	clocksApart = 'c'
 	unknown     = 'e'
 	wrongIndex  = 'x' // of takes
+
+	reasonFollows = 255 // in place of the length of a value
 )
 
 var errReply = errors.New("cannot read the reply of the script")
@@ -164,7 +175,8 @@ var errReply = errors.New("cannot read the reply of the script")
 // An answer is what the script says of one subject.
 type answer struct {
 	time             int64  // of the server, Unix nanoseconds
-	bytes            string // the subject's value
+	bytes            string // the subject's value, without the reason of a ban
+	reason           string // of a ban by hand, if it is a text
 	requests         int32  // that it is about; set before it is read
 	granted, limited int32  // of the requests; what the others were, letter says
 	letter           byte
@@ -227,12 +239,22 @@ func (a *answer) read(b string) (rest string, err error) {
 	default:
 		return "", errReply
 	}
+	if len(b) > 0 && b[0] == reasonFollows {
+		if a.reason, b, err = cut(b[1:]); err != nil {
+			return "", err
+		}
+	}
+	a.bytes, rest, err = cut(b)
+	return rest, err
+}
+
+// cut reads a length of one byte, and so many bytes, from the front of b.
+func cut(b string) (text, rest string, err error) {
 	if b == "" || len(b)-1 < int(b[0]) {
-		return "", errReply
+		return "", "", errReply
 	}
 	size := 1 + int(b[0])
-	a.bytes = b[1:size]
-	return b[size:], nil
+	return b[1:size], b[size:], nil
 }
 
 // u16 and u32 read the number at the front of b.

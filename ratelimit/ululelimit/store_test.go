@@ -133,7 +133,7 @@ func TestPrefix(t *testing.T) {
 	engine := newMemory(t)
 	s := newStore(t, engine, ululelimit.StoreOptions{Prefix: "network:"})
 	for _, subject := range []string{"192.0.2.1", "60:192.0.2.1", "network:192.0.2.1", "network:60:192.0.2.1"} {
-		if err := engine.Ban(ctx, subject, time.Hour); err != nil {
+		if err := engine.Ban(ctx, subject, time.Hour, ""); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Get(ctx, "192.0.2.1", perMinute)

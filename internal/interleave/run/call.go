@@ -94,7 +94,7 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 		d := engine.Uncounted(first.Plan, 0, start)
 		err = l.Adjust(ctx, c.subject, &d, first.Cost, "")
 	case "ban":
-		err = l.Ban(ctx, c.subject, time.Minute)
+		err = l.Ban(ctx, c.subject, time.Minute, "")
 	case "unban":
 		a.text = "there was no ban"
 		var unbanned bool

@@ -182,7 +182,7 @@ func key(subject string, banned bool) (key uint64) {
 	l := newEngine(few, func() time.Time { return start })
 	var err error
 	if banned {
-		err = l.Ban(ctx, subject, time.Minute)
+		err = l.Ban(ctx, subject, time.Minute, "")
 	} else {
 		_, err = l.Take(ctx, subject, large, 1)
 	}

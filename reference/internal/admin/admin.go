@@ -61,6 +61,9 @@ type Server struct {
 	// Plan returns the plans that a key can have, by the present settings.
 	Plan keys.PlanFunc
 
+	// Anonymous is the plan of a network, by the present settings.
+	Anonymous *ratelimit.Plan
+
 	// Deprecations are the deprecated operations by operationId, by the present settings.
 	Deprecations map[string]deprecation.Options
 

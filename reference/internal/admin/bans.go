@@ -8,14 +8,17 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -25,6 +28,7 @@ const maxBanSeconds = int64(fixedwindow.MaxLength / time.Second)
 var (
 	errNoBanTarget = invalidBody("Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans.")
 	errBanLength   = invalidBody("seconds must be a whole number from 1 to 31622400.")
+	errBanReason   = invalidBody("reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends.")
 )
 
 // ban bans a subject, and replaces a ban that is in force. The answer is the new ban.
@@ -46,15 +50,24 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	case b.Seconds < 1 || b.Seconds > maxBanSeconds:
 		return errBanLength
 	}
+	length := time.Duration(b.Seconds) * time.Second
+	reason, err := plan.CheckBan(subject, length, b.Reason)
+	if err != nil {
+		return errBanReason
+	}
 	if err := checkOwner(r.Context(), s, b.Owner); err != nil {
 		return err
 	}
 	e := entryOf(r.Context())
 	e.subject = subject
-	length := time.Duration(b.Seconds) * time.Second
-	err := s.Limiter.Ban(r.Context(), subject, length)
+	warning := a.unseen(r.Context(), s, b.Owner, subject)
+	err = s.Limiter.Ban(r.Context(), subject, length, b.Reason)
 	if where, ok := tookEffect(err); ok {
-		a.auditBan(r, s, store.BanStart, subject, `length="`+length.String()+`"`+where)
+		detail := `length="` + length.String() + `"`
+		if b.Reason != "" {
+			detail += " reason=" + strconv.Quote(*reason)
+		}
+		a.auditBan(r, s, store.BanStart, subject, detail+where)
 	}
 	if err != nil {
 		e.outcome = "failed"
@@ -63,7 +76,26 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	e.outcome = "banned"
 	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
-	return writeJSON(w, http.StatusOK, showBan(ratelimit.Ban{Subject: subject, Ends: ends}))
+	answer := showBan(ratelimit.Ban{Subject: subject, Ends: ends, Reason: *reason})
+	answer.Warning = warning
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// unseen returns a warning if a subject that is to be banned has sent no request, so that
+// its name may be wrong; "" if it has sent one, or that cannot be said.
+func (a *admin) unseen(ctx context.Context, s *Server, owner, subject string) string {
+	if owner != "" {
+		if days, err := s.DailyUse(ctx, owner, store.Day(a.Now()).AddDate(0, 0, 1-store.KeepDays)); err != nil || len(days) > 0 {
+			return ""
+		}
+		return fmt.Sprintf("The owner %q has sent no request in the last %d days.", owner, store.KeepDays)
+	}
+	d, err := s.Limiter.Peek(ctx, subject, s.Anonymous)
+	used := func(q api.QuotaUsage) bool { return q.Remaining < cmp.Or(q.Burst, q.Limit) }
+	if err != nil || !d.Allowed() || len(s.Anonymous.Quotas()) == 0 || slices.ContainsFunc(api.QuotasOf(&d), used) {
+		return ""
+	}
+	return fmt.Sprintf("No request without a valid key from %s is counted at the moment.", strings.TrimPrefix(subject, networkPrefix))
 }
 
 // checkOwner returns an error if there is no key of an owner: its name may be misspelt, and
@@ -160,7 +192,7 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 const networkPrefix = "network:"
 
 func showBan(b ratelimit.Ban) Ban {
-	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level}
+	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level, Reason: b.Reason}
 	if owner, ok := strings.CutPrefix(b.Subject, apikey.OwnerSubject("")); ok {
 		ban.Owner = owner
 	} else {
@@ -174,12 +206,16 @@ type Ban struct {
 	Owner   string    `json:"owner,omitempty"`
 	Network string    `json:"network,omitempty"`
 	Ends    time.Time `json:"ends"`
-	Level   int       `json:"level"` // 1 for a first ban; higher for each that followed too soon; 0 if all were made by hand
+	Level   int       `json:"level"`             // 1 for a first ban; higher for each that followed too soon; 0 if all were made by hand
+	Reason  string    `json:"reason"`            // "strikes", "by hand", or the reason of the NewBan
+	Warning string    `json:"warning,omitempty"` // of a new ban: why its name may be wrong
 }
 
-// A NewBan is the body of POST /bans: an owner or a network, and the length of the ban.
+// A NewBan is the body of POST /bans: an owner or a network, the length of the ban, and what
+// the client reads during the ban; "" means that the operator has banned it.
 type NewBan struct {
 	Owner   string `json:"owner,omitempty"`
 	Network string `json:"network,omitempty"`
 	Seconds int64  `json:"seconds"`
+	Reason  string `json:"reason,omitempty"`
 }

@@ -1,6 +1,8 @@
 package admin_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -14,8 +16,11 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A ban ends at a whole second, at least as late as it was asked for.
@@ -26,8 +31,11 @@ func TestEndOfABan(t *testing.T) {
 			c.Now = func() time.Time { return noon.Add(after) }
 			c.Server = func() *admin.Server { return s }
 		})
+		if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.1/32", anonymous, 1); err != nil {
+			t.Fatal(err)
+		}
 		w := post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60}`)
-		if body := `{"network":"192.0.2.1/32","ends":"2026-05-04T` + want + `Z","level":0}` + "\n"; w.Body.String() != body {
+		if body := `{"network":"192.0.2.1/32","ends":"2026-05-04T` + want + `Z","level":0,"reason":"by hand"}` + "\n"; w.Body.String() != body {
 			t.Errorf("a ban of a minute, %v after noon: %s, want %s", after, w.Body, body)
 		}
 	}
@@ -54,7 +62,9 @@ func TestBanRefusesWhatIsUnclear(t *testing.T) {
 		{"application/json", `{"owner":"bob","seconds":9223372036854775807}`, 400, length},
 		{"application/json", `{"owner":"bob","seconds":1.5}`, 400, "one JSON object of the documented form: seconds has a value of the wrong type, number 1.5."},
 		{"application/json", `{"owner":7,"seconds":60}`, 400, "form: owner has a value of the wrong type, number."},
-		{"application/json", `{"owner":"bob","seconds":60,"reason":"x"}`, 400, `unknown field "reason"`},
+		{"application/json", `{"owner":"bob","seconds":60,"because":"x"}`, 400, `unknown field "because"`},
+		{"application/json", `{"owner":"bob","seconds":60,"reason":"a\nb"}`, 400, "reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends."},
+		{"application/json", `{"owner":"bob","seconds":60,"reason":"` + strings.Repeat("x", 201) + `"}`, 400, "reason must be at most 200 bytes"},
 		{"application/json", `{"owner":"bob","seconds":60}{}`, 400, "more than one value"},
 		{"application/json", `[]`, 400, "form: got another value, array."},
 		{"application/json", ``, 400, "one JSON object of the documented form: it is empty."},
@@ -79,7 +89,7 @@ func TestBanRefusesWhatIsUnclear(t *testing.T) {
 func ban(t testing.TB, engine *memory.Limiter, subjects ...string) {
 	t.Helper()
 	for i, subject := range subjects {
-		must(t, engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour))
+		must(t, engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour, ""))
 	}
 }
 
@@ -94,7 +104,7 @@ func TestClientOfBans(t *testing.T) {
 	owner := `50% of / "Ada & Söhne"?`
 	ban(t, engine, apikey.OwnerSubject(owner), "network:192.0.2.1/32", "network:2001:db8:0:1::/64")
 	for range 2 { // the second one replaces the first
-		if b, err := c.Ban(t.Context(), admin.NewBan{Owner: "ada", Seconds: 3}); err != nil || b.Owner != "ada" {
+		if b, err := c.Ban(t.Context(), admin.NewBan{Owner: "ada", Seconds: 3, Reason: "spam"}); err != nil || b.Owner != "ada" || b.Reason != "spam" {
 			t.Fatalf("Ban = %+v, %v", b, err)
 		}
 	}
@@ -108,7 +118,10 @@ func TestClientOfBans(t *testing.T) {
 		}
 		bans[i].Ends = time.Time{}
 	}
-	want := []admin.Ban{{Network: "2001:db8:0:1::/64"}, {Network: "192.0.2.1/32"}, {Owner: owner}, {Owner: "ada"}}
+	want := []admin.Ban{
+		{Network: "2001:db8:0:1::/64", Reason: "by hand"}, {Network: "192.0.2.1/32", Reason: "by hand"},
+		{Owner: owner, Reason: "by hand"}, {Owner: "ada", Reason: "spam"},
+	}
 	if diff := cmp.Diff(want, bans); diff != "" {
 		t.Errorf("Bans, those that end last first (-want +got):\n%s", diff)
 	}
@@ -134,6 +147,38 @@ func TestClientOfBans(t *testing.T) {
 	if bans, err := c.Bans(t.Context()); err != nil || len(bans) != 0 {
 		t.Errorf("Bans when all have ended = %v, %v", bans, err)
 	}
+}
+
+// A client that has sent no request may be another one than the operator means.
+func TestBanWarnsOfWhatIsUnseen(t *testing.T) {
+	s := newServer(t)
+	h := handlerOf(t, s)
+	ban := func(body, want string) {
+		t.Helper()
+		var b admin.Ban
+		if err := json.Unmarshal(post(h, "/bans", "application/json", body).Body.Bytes(), &b); err != nil || b.Warning != want {
+			t.Errorf("POST /bans %s warns %q (%v), want %q", body, b.Warning, err, want)
+		}
+	}
+	const network, owner = `{"network":"192.0.2.7","seconds":60}`, `{"owner":"ada","seconds":60}`
+	unused := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon }}
+	if _, err := unused.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "free"}); err != nil {
+		t.Fatal(err)
+	}
+	ban(network, "No request without a valid key from 192.0.2.7/32 is counted at the moment.")
+	ban(network, "") // it is banned
+	ban(owner, `The owner "ada" has sent no request in the last 90 days.`)
+	ban(owner, `The owner "ada" has sent no request in the last 90 days.`)
+	must(t, s.Store.(store.DailyUses).AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(noon).AddDate(0, 0, -89), Denied: 1}))
+	ban(owner, "")
+	if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.8/32", anonymous, 1); err != nil {
+		t.Fatal(err)
+	}
+	ban(`{"network":"192.0.2.8","seconds":60}`, "")
+	s.Anonymous = ratelimit.UnlimitedPlan("anonymous")
+	ban(`{"network":"192.0.2.9","seconds":60}`, "")
+	s.DailyUse = func(context.Context, string, time.Time) ([]store.DailyUse, error) { return nil, errors.New("closed") }
+	ban(owner, "")
 }
 
 func TestLiftRefusesWhatIsUnclear(t *testing.T) {

@@ -225,7 +225,7 @@ func TestBansWithoutTheDatabase(t *testing.T) {
 // aloneLimiter is an engine whose Redis does not answer.
 type aloneLimiter struct{ admin.Limiter }
 
-func (aloneLimiter) Ban(context.Context, string, time.Duration) error {
+func (aloneLimiter) Ban(context.Context, string, time.Duration, string) error {
 	return fmt.Errorf("ban: %w", failover.ErrLocalOnly)
 }
 
@@ -239,7 +239,7 @@ func TestBansOnOneServerAreAudited(t *testing.T) {
 	s.Limiter = aloneLimiter{s.Limiter}
 	h := handlerOf(t, s)
 	for _, w := range []*httptest.ResponseRecorder{
-		post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60}`), serve(h, "DELETE", "/bans?network=192.0.2.1", local),
+		post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60,"reason":"spam"}`), serve(h, "DELETE", "/bans?network=192.0.2.1", local),
 	} {
 		if w.Code < 500 {
 			t.Errorf("answered with %d %s, want an error", w.Code, w.Body)
@@ -248,7 +248,7 @@ func TestBansOnOneServerAreAudited(t *testing.T) {
 	const who = `"at":"2026-05-04T12:00:00Z","actor":"admin","from":"127.0.0.1",`
 	const want = `{"entries":[` +
 		`{"id":2,` + who + `"action":"ban.end","target":"network:192.0.2.1/32","detail":"effect=\"on this server only\""},` +
-		`{"id":1,` + who + `"action":"ban.start","target":"network:192.0.2.1/32","detail":"length=\"1m0s\" effect=\"on this server only\""}]}` + "\n"
+		`{"id":1,` + who + `"action":"ban.start","target":"network:192.0.2.1/32","detail":"length=\"1m0s\" reason=\"spam\" effect=\"on this server only\""}]}` + "\n"
 	if diff := cmp.Diff(want, serve(h, "GET", "/audit", local).Body.String()); diff != "" {
 		t.Errorf("GET /audit (-want +got):\n%s", diff)
 	}

@@ -29,12 +29,14 @@ var keyID = regexp.MustCompile(`"id":"key_[0-9A-Za-z]{16}"`)
 var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 
 // newServer returns a server at noon, with a store and an engine.
+var anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+
 func newServer(t *testing.T) *admin.Server {
 	t.Helper()
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
 	must(t, err)
 	db := newStore(t)
-	return &admin.Server{Limiter: engine, Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse}
+	return &admin.Server{Limiter: engine, Store: db, Plan: plans.Of, Anonymous: anonymous, DailyUse: db.ListDailyUse}
 }
 
 func handlerOf(t *testing.T, s *admin.Server) http.Handler {
@@ -90,7 +92,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("GET %s (-want +got):\n%s", target, diff)
 	}
 
-	must(t, s.Limiter.Ban(t.Context(), "owner:"+owner, time.Hour))
+	must(t, s.Limiter.Ban(t.Context(), "owner:"+owner, time.Hour, ""))
 	if got := get(); !strings.Contains(got, `"ban":{"ends":"2026-05-04T13:00:00Z"}`) {
 		t.Errorf("GET %s of a banned owner: %s, want the ban", target, got)
 	}

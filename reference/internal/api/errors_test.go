@@ -66,7 +66,7 @@ func situations() []situation {
 	}
 	banned := func(subject string) func(*testing.T, *service, *contract.Client) {
 		return func(t *testing.T, s *service, _ *contract.Client) {
-			must(t, s.limits.Ban(t.Context(), subject, time.Minute))
+			must(t, s.limits.Ban(t.Context(), subject, time.Minute, "strikes"))
 		}
 	}
 	one := []string{"1/minute"}

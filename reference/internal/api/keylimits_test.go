@@ -144,7 +144,7 @@ func TestKeyAndOwnerHaveNothingLeft(t *testing.T) {
 		limited := s.with(secret.Reveal())
 		want(t, limited.Get(t, "/v1/pets"), 200, "")
 		if test.ban > 0 {
-			must(t, s.limits.Ban(t.Context(), "owner:"+k.Owner, test.ban))
+			must(t, s.limits.Ban(t.Context(), "owner:"+k.Owner, test.ban, ""))
 		}
 		var reset string
 		for range 2 {

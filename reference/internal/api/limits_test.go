@@ -168,7 +168,7 @@ func TestUsageIsLimited(t *testing.T) {
 		s := start(t, fewUncharged(t))
 		c := s.with(s.key(t, "curious", "enterprise", "100/day"))
 		if banned {
-			must(t, s.limits.Ban(t.Context(), "owner:curious", time.Hour))
+			must(t, s.limits.Ban(t.Context(), "owner:curious", time.Hour, ""))
 		}
 		for _, target := range []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"} {
 			resp := c.Get(t, target)

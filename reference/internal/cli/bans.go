@@ -33,9 +33,9 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 }
 
 func printBans(w io.Writer, bans []admin.Ban) error {
-	t := newTable(w, "OWNER", "NETWORK", "ENDS", "LEVEL")
+	t := newTable(w, "OWNER", "NETWORK", "ENDS", "LEVEL", "REASON")
 	for _, b := range bans {
-		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), levelText(b.Level))
+		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), levelText(b.Level), b.Reason)
 	}
 	return t.flush()
 }
@@ -58,15 +58,17 @@ func (t banTarget) name() string { return t.Owner + t.Network }
 
 type bansBanCmd struct {
 	banTarget
-	For  keys.Duration `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h or 30d, from 1s to 8784h."`
-	JSON bool          `help:"Print the ban as JSON."`
+	For    keys.Duration `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h or 30d, from 1s to 8784h."`
+	Reason string        `placeholder:"TEXT" help:"What the client reads after \"temporarily banned: \", at most 200 bytes. Without it the client reads that the operator has banned it."`
+	JSON   bool          `help:"Print the ban as JSON."`
 	adminFlags
 }
 
 // Help is shown by --help.
 func (bansBanCmd) Help() string {
 	return `Every request of the owner is answered with 429 until the ban ends. A new ban replaces
-one that is in force, so a ban can be made longer or shorter.`
+one that is in force, so a ban can be made longer or shorter. If the owner or the network has
+sent no request, its name may be wrong: it is banned, with a warning.`
 }
 
 // longestBan is the length of the longest ban.
@@ -81,10 +83,13 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
 	}
 	b, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (admin.Ban, error) {
-		return client.Ban(ctx, admin.NewBan{Owner: c.Owner, Network: c.Network, Seconds: int64(length / time.Second)})
+		return client.Ban(ctx, admin.NewBan{Owner: c.Owner, Network: c.Network, Seconds: int64(length / time.Second), Reason: c.Reason})
 	})
 	if err != nil {
 		return err
+	}
+	if b.Warning != "" {
+		o.say("warning: %s", b.Warning)
 	}
 	if c.JSON {
 		return printJSON(o.out, b)

@@ -283,7 +283,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	s := httptest.NewServer(handler)
 	defer s.Close()
 	const owner = `Zoë & "sons" <z@example.com>?x=1#y`
-	must(t, engine.Ban(t.Context(), apikey.OwnerSubject(owner), time.Hour))
+	must(t, engine.Ban(t.Context(), apikey.OwnerSubject(owner), time.Hour, ""))
 	p := browse(t, s.URL+"/")
 	p.waitText(t, "#login", "The server asks for its admin token")
 	p.enter(t, "#token", token)

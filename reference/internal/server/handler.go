@@ -65,7 +65,7 @@ func (p *startup) server() *admin.Server {
 	c := r.settings.Load()
 	return &admin.Server{
 		Limiter: r.limiter, Activity: r.activity,
-		Store: r.store, Plan: c.Plans.Of, Deprecations: c.Deprecations,
+		Store: r.store, Plan: c.Plans.Of, Anonymous: c.Anonymous, Deprecations: c.Deprecations,
 		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
 			return r.daily.List(ctx, r.store, owner, since)
 		},

@@ -193,14 +193,14 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 				return s
 			}
 			s := start()
-			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:eve", time.Hour), s.close()))
+			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:eve", time.Hour, ""), s.close()))
 			usagePath := sqlite.UsagePath(c.Database)
 			damage(t, usagePath)
 			damaged, err := os.ReadFile(usagePath)
 			must(t, err)
 
 			s = start()
-			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour), s.close()))
+			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour, ""), s.close()))
 			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file is damaged and was renamed") {
 				t.Errorf("the log is %q, want a warning", log.String())
 			}

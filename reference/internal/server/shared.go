@@ -140,8 +140,8 @@ func (s *shared) err(ctx context.Context) error {
 
 // Ban implements [ratelimit.Banner], with errors that an operator can read. So do Unban
 // and Bans.
-func (s *shared) Ban(ctx context.Context, subject string, length time.Duration) error {
-	return explainBan(s.Limiter.Ban(ctx, subject, length), "the subject is banned on this server only", "nothing was banned")
+func (s *shared) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	return explainBan(s.Limiter.Ban(ctx, subject, length, reason), "the subject is banned on this server only", "nothing was banned")
 }
 
 // Unban implements [ratelimit.Banner].

@@ -176,7 +176,7 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 	case reset:
 		out.err = h.engine.Reset(ctx, in.subject)
 	case ban:
-		out.err = h.engine.Ban(ctx, in.subject, fixedwindow.MaxLength)
+		out.err = h.engine.Ban(ctx, in.subject, fixedwindow.MaxLength, "")
 	case unban:
 		out.unbanned, out.err = h.engine.Unban(ctx, in.subject)
 	}

@@ -156,11 +156,11 @@ func (f *flapping) Peek(ctx context.Context, subject string, plan *ratelimit.Pla
 	return f.Limiter.Peek(ctx, subject, plan)
 }
 
-func (f *flapping) Ban(ctx context.Context, subject string, length time.Duration) error {
+func (f *flapping) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	if err := f.fails(); err != nil {
 		return err
 	}
-	return f.Limiter.Ban(ctx, subject, length)
+	return f.Limiter.Ban(ctx, subject, length, reason)
 }
 
 func (f *flapping) Unban(ctx context.Context, subject string) (bool, error) {
@@ -186,13 +186,13 @@ func (s *steady) Peek(ctx context.Context, subject string, plan *ratelimit.Plan)
 	return s.Limiter.Peek(ctx, subject, plan)
 }
 
-func (s *steady) Ban(ctx context.Context, subject string, length time.Duration) error {
+func (s *steady) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Open() {
 		return errOutage
 	}
-	return s.Limiter.Ban(ctx, subject, length)
+	return s.Limiter.Ban(ctx, subject, length, reason)
 }
 
 func (s *steady) Unban(ctx context.Context, subject string) (bool, error) {
@@ -218,8 +218,8 @@ func (l inThisProcess) Reset(ctx context.Context, subject string) error {
 	return here(l.Limiter.Reset(ctx, subject))
 }
 
-func (l inThisProcess) Ban(ctx context.Context, subject string, length time.Duration) error {
-	return here(l.Limiter.Ban(ctx, subject, length))
+func (l inThisProcess) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	return here(l.Limiter.Ban(ctx, subject, length, reason))
 }
 
 func (l inThisProcess) Unban(ctx context.Context, subject string) (bool, error) {
