@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
 func TestNoKeyStandsTwiceInACommand(t *testing.T) {
-	codes := []byte{opTake, opPeek, opAdd, opGiveBack, opBan, opUnban, opReset, opShow}
+	codes := []byte{opTake, opPeek, opAdd, opGiveBack, opRestore, opBan, opUnban, opReset, opShow}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, oneSlot := range []bool{false, true} {
 		s := &sender{keys: newKeys("test")}
@@ -26,7 +27,10 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 				op := operation{code: codes[r.IntN(len(codes))], subject: fmt.Sprint(r.IntN(20))}
 				op.plan, op.cost, op.reason = groupPlans[r.IntN(2)], 1+r.Int64N(2), &plan.ByHand
 				if op.code == opAdd || op.code == opGiveBack {
-					op = adjustment(op.subject, &ratelimit.Decision{Plan: op.plan}, 1, fmt.Sprint(r.IntN(3)))
+					op = adjustment(op.subject, &ratelimit.Decision{Plan: op.plan}, 1-2*r.Int64N(2), fmt.Sprint(r.IntN(3)))
+				}
+				if op.code == opRestore {
+					op = operation{code: opRestore, subject: op.subject, change: &change{charge: ratelimit.Decision{Plan: op.plan}, units: 1}}
 				}
 				groups = append(groups, newGroup(op))
 			}
@@ -39,8 +43,12 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 			for _, cmd := range s.pack(groups) {
 				seen := map[any]bool{}
 				args := cmd.args(s.keys, 0)
-				keys := args[3:]
-				for i := range keys[:len(cmd.groups)] {
+				n, err := strconv.Atoi(args[2].(string))
+				if err != nil {
+					t.Fatal(err)
+				}
+				keys := args[3 : 3+n]
+				for i := range keys {
 					if seen[keys[i]] {
 						t.Fatalf("%q stands twice in one command", keys[i])
 					}

@@ -45,8 +45,9 @@
 // Redis replicates asynchronously: a replica that takes over may not know the last charges
 // and bans. Without persistence a restart loses all of them. With appendfsync everysec a
 // crash loses up to about two seconds, with always nothing. All of this can only admit too
-// much. Every key expires; a subject with two quotas and a name of 45 bytes takes 195
-// bytes, 225 once it was limited, and 12 more for each window with 2^32 units or more used.
+// much; [Limiter.Restore] adds it again. Every key expires; a subject with two quotas and a
+// name of 45 bytes takes 195 bytes, 225 once it was limited, 12 more for each window with
+// 2^32 units or more used.
 //
 // # Versions
 //

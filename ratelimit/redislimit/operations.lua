@@ -113,7 +113,8 @@ end
 
 -- change changes the cost of a charge in the windows that it has reached: those with the
 -- ends that they had then, or earlier ones if the clock stepped back. Units that are added
--- open a window, and a charge from after its end moves it.
+-- open a window, and a charge from after its end moves it. What was lost is raised to the
+-- units, less what was given back: it may have been part of them.
 local function change(k, v)
   read_plan(1)
   cost = cost + number(arg, #arg - 3) * (MAX_U32 + 1)
@@ -125,11 +126,14 @@ local function change(k, v)
   for i = 1, others do
     insert(charged, {length = number(arg, rest + 8 * i - 3), ending = number(arg, rest + 8 * i + 1)})
   end
-  if named and not mark(charged) then return v end
+  if named and named ~= '' and not mark(charged) then return v end
   read_open(k)
+  if op == 'r' then note(cost) end
+  local given = op == 'l' and noted() or 0
   local function at(length, ending)
     local w = find(length)
     if ending <= now or w and opened_later(length, w.ending, ending) then return end
+    if op == 'l' and w and w.ending ~= ending then return end
     if op == 'r' then
       if w then w.used = max(w.used - cost, 0) end
       return
@@ -140,7 +144,7 @@ local function change(k, v)
     elseif second >= w.ending then
       w.ending = ending
     end
-    w.used = min(w.used + cost, MAX_UNITS)
+    w.used = op == 'l' and max(w.used, cost - given) or min(w.used + cost, MAX_UNITS)
   end
   local function at_bucket(length, spans)
     local w = find(length)
@@ -154,17 +158,22 @@ local function change(k, v)
       if owed_s < 0 then owed_s, owed_f = 0, 0 end
       if later(more_s, more_f, owed_s, owed_f) then more_s, more_f = owed_s, owed_f end
       s, f = minus(s, f, more_s, more_f)
+    elseif op == 'l' then
+      local back = (more_s + more_f / SECOND) * (1 - given / cost)
+      more_s, more_f = plus(now, fraction, floor(back), floor(back % 1 * SECOND))
+      if later(more_s, more_f, s, f) then s, f = more_s, more_f end
     else
       s, f = plus(s, f, more_s, more_f)
     end
     set_full(w, spans, s, f)
   end
-  for _, w in ipairs(charged) do
+  for _, w in ipairs(cost > given and charged or {}) do
     if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
   end
-  return store()
+  v = store()
+  return op == 'l' and eight_bytes(given) or v
 end
-operations.a, operations.r = change, change
+operations.a, operations.r, operations.l = change, change, change
 
 -- A ban by hand keeps the level of the last one. The record outlives it as long as it
 -- would have outlived that one: the plan, which says how soon a level is forgiven, is
@@ -173,6 +182,7 @@ function operations.b(k)
   read(k)
   if subject.expires <= now then clear() end
   local afterlife = subject.expires - subject.ban_ends
+  if banned() and subject.ban_ends > after(0) + number(arg, 2) + 2 then note(MAX_UNITS) end
   ban(number(arg, 2), number(arg, 6))
   if byte(arg, 10) then
     subject.ban_length, subject.reason = subject.ban_length + BY_HAND, sub(arg, 11)
@@ -188,6 +198,7 @@ end
 function operations.u(k, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
+  note(MAX_UNITS)
   clear()
   store()
   call('ZREM', KEYS[2], named)
@@ -196,6 +207,8 @@ end
 
 function operations.x(k)
   call('ZREVRANGE', KEYS[2], 0, 0)
+  read(k)
+  note(MAX_UNITS)
   call('DEL', KEYS[k])
   call('ZREM', KEYS[2], named)
   return ''

@@ -26,6 +26,11 @@ local function eight(s, i)
   return number(s, i) * (MAX_U32 + 1) + number(s, i + 4)
 end
 
+local function eight_bytes(x)
+  local low = x % (MAX_U32 + 1)
+  return four((x - low) / (MAX_U32 + 1)) .. four(low)
+end
+
 local function two(x)
   return char(floor(x / 256), x % 256)
 end
@@ -365,6 +370,22 @@ local function value()
     if s.ban_length >= BY_HAND then v = s.reason .. v end
   end
   return v, last
+end
+
+-- noted returns how many units were given back to a subject, and until when that matters:
+-- MAX_UNITS after a reset, an unban, or a ban by hand that is shorter than the one before.
+local function noted()
+  local v = call('MGET', KEYS[#KEYS])[1]
+  if not v then return 0, 0 end
+  return eight(v, 1), number(v, 9)
+end
+
+-- note notes that units will be given back to the subject at hand.
+local function note(units)
+  local given, last = noted()
+  local _, ending = value()
+  last = max(last, ending, now)
+  call('SET', KEYS[#KEYS], eight_bytes(min(given + units, MAX_UNITS)) .. four(last), 'EXAT', last + AFTERLIFE)
 end
 
 -- store writes the value, if it has changed, and returns it.

@@ -83,7 +83,7 @@ const maxName = 128
 //	prefix{tag}:subject   for a subject of at most maxName bytes
 //	prefix{tag}#digest    for a longer one, SHA-256 in hexadecimal
 //	prefix{tag}           for the index of bans
-//	prefix{tag}!digest    for the mark of a charge that was made
+//	prefix{tag}!digest    for the mark of a charge that was made, and for a subject's note
 //
 // The prefix has no brace, so that the first ones are those of the tag whatever
 // bytes the subject has.

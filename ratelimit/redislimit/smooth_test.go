@@ -1,6 +1,7 @@
 package redislimit_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestSmoothFormat(t *testing.T) {
 	if err := l.Adjust(ctx, "a", &charged, 2, ""); err != nil {
 		t.Fatal(err)
 	}
-	if keys := m.Keys(); len(keys) > 0 {
-		t.Errorf("a full bucket leaves %q", keys)
+	if keys := m.Keys(); len(keys) != 1 || !strings.Contains(keys[0], "!") {
+		t.Errorf("a full bucket leaves %q, want a note", keys)
 	}
 }

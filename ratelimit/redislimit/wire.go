@@ -21,6 +21,7 @@ const (
 	opPeek       = 'p'
 	opAdd        = 'a' // units to a charge
 	opGiveBack   = 'r'
+	opRestore    = 'l'
 	opBan        = 'b'
 	opUnban      = 'u'
 	opReset      = 'x'
@@ -37,14 +38,23 @@ func (cmd *command) args(k *keys, now int64) []any {
 	args := cmd.call(make([]any, 0, 7+len(cmd.groups)))
 	first := cmd.groups[0]
 	op := first.appendTo(make([]byte, 0, 64), now)
+	more, name := "", ""
 	switch {
-	case first.index == indexUnavailable:
-		return append(args, "1", k.subject(first.partition, first.subject), op, cmd.counts(), "")
 	case first.index == indexGiven:
-		return append(args, "2", k.subject(first.partition, first.subject), k.index(first.partition), op, cmd.counts(), first.subject)
+		more, name = k.index(first.partition), first.subject
 	case first.change != nil && first.change.id != "":
-		return append(args, "2", k.subject(first.partition, first.subject), k.mark(first.partition, first.subject, first.change.id),
-			op, "", first.subject)
+		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
+	}
+	if noted := strings.IndexByte("rlbux", first.code) >= 0; noted || more != "" || first.index == indexUnavailable {
+		keys := []any{k.subject(first.partition, first.subject)}
+		if more != "" {
+			keys = append(keys, more)
+		}
+		if noted {
+			keys = append(keys, k.mark(first.partition, first.subject, ""))
+		}
+		args = append(append(args, strconv.Itoa(len(keys))), keys...)
+		return append(args, op, cmd.counts(), name)
 	}
 	args = append(args, strconv.Itoa(len(cmd.groups)))
 	for _, g := range cmd.groups {
@@ -85,7 +95,7 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 			return append(b, 'h')
 		}
 		return append(append(b, 'h'), *op.reason...)
-	case opAdd, opGiveBack:
+	case opAdd, opGiveBack, opRestore:
 		return op.change.appendTo(b)
 	case opTake, opPeek:
 	default:
