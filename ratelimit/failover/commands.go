@@ -174,6 +174,9 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 		case err == nil && added > 0 && l.mirror.local != nil:
 			_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
 			return nil
+		case err == nil && l.mirror.local != nil:
+			_ = l.mirror.local.Adjust(ctx, subject, d, units, "")
+			return nil
 		case err == nil || errors.Is(err, ratelimit.ErrInvalid):
 			return err
 		case failed && l.mirror.local == nil:

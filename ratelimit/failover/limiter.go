@@ -1,15 +1,12 @@
 package failover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -47,7 +44,10 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{primary: primary, opts: opts}
-	l.journal.primary, l.journal.bound, l.mirror.local = adjuster, opts.JournalSize, local
+	l.journal.primary, l.journal.bound = adjuster, opts.JournalSize
+	if l.mirror.local = local; local != nil {
+		l.mirror.restorer, _ = primary.(restorer)
+	}
 	l.breaker.init(&l.opts)
 	l.keeper.init(l)
 	return l, nil
@@ -130,11 +130,20 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 	var cause error
 	if v := l.breaker.look(); !v.open() {
 		generation := l.mirror.generation.Load()
+		var one [1]ratelimit.Decision
+		known := one[:0]
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+			known = l.mirror.known(ctx, charges, known)
 			for i := range charges {
 				if err := l.journal.bring(ctx, charges[i].Subject); err != nil {
 					return err
 				}
+			}
+			if err := there(ctx); err != nil {
+				return err
+			}
+			if again, err := l.mirror.restore(ctx, charges, decisions, known); err != nil || !again {
+				return err
 			}
 			return there(ctx)
 		})
@@ -142,7 +151,9 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 		case err == nil:
 			l.breaker.succeeded(v)
 			for i := range charges {
-				l.mirror.update(ctx, charges[i].Subject, &decisions[i], generation)
+				if d := &decisions[i]; len(known) == 0 || known[i].States != d.States || known[i].BanEnds != d.BanEnds {
+					l.mirror.update(ctx, charges[i].Subject, d, generation)
+				}
 			}
 			return nil
 		case !failed:
@@ -221,79 +232,6 @@ func (l *Limiter) Stats() Stats {
 // Open reports whether the circuit is open: the primary is not called, and
 // [Options.Local] decides, if there is one. The readiness of a service may depend on it.
 func (l *Limiter) Open() bool { return l.breaker.look().open() }
-
-// A mirror keeps the local engine up to date: what the primary has decided about a
-// subject that is denied, or has used half of a quota, is charged to the local engine
-// at once. An outage then grants these subjects no second quota, and ends no ban.
-type mirror struct {
-	local localEngine // nil: there is none
-
-	// generation counts the commands. An answer of the primary that a command
-	// overtook is not mirrored: it has the generation from before the command.
-	generation atomic.Uint64
-	// mu is one lock for all subjects: the primary decides less often than an
-	// embedded engine answers.
-	mu sync.Mutex
-}
-
-// update brings the local engine to what d says, a decision of the primary, which
-// was asked in the given generation. If the local engine fails, the next decision
-// brings it there.
-func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision, generation uint64) {
-	if m.local == nil || !matters(d) {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.generation.Load() != generation {
-		return
-	}
-	here, err := m.local.Peek(ctx, subject, d.Plan)
-	if err != nil {
-		return
-	}
-	now := time.Now()
-	for i := range of(d.Plan).Len() {
-		missing := here.States[i].Remaining - d.States[i].Remaining
-		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
-			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
-			used.States[i], used.Receipt.Rounded[i] = d.States[i], d.Receipt.Rounded[i]
-			_ = m.local.Adjust(ctx, subject, &used, missing, "")
-		}
-	}
-	// What is left of a ban is the same by both clocks. The local engine rounds its end up to
-	// a whole second.
-	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
-	banner, ok := m.local.(ratelimit.Banner)
-	if ok && left > -time.Second/2 && now.Add(left).After(time.Unix(here.BanEnds, 0)) {
-		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), plan.Strikes))
-	}
-}
-
-// override does what a command asks of the local engine. What the primary answered
-// before is not mirrored after it.
-func (m *mirror) override(command func() error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.generation.Add(1)
-	return command()
-}
-
-func matters(d *ratelimit.Decision) bool {
-	switch d.Outcome {
-	case 0:
-		return false // of one of several charges, if the primary could not look it up
-	case ratelimit.Limited, ratelimit.Banned:
-		return true
-	}
-	p := of(d.Plan)
-	for i := range p.Len() {
-		if d.States[i].Remaining*2 <= p.Quota(i).AtOnce() {
-			return true
-		}
-	}
-	return false
-}
 
 // of returns the numbers of a plan.
 func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

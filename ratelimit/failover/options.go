@@ -28,16 +28,24 @@ type Options struct {
 	// subject use half of a quota there, the local engine knows the usage and the ban.
 	// Any other subject starts from zero. So in one window, with what the primary
 	// admitted before, a process admits less than one and a half limits, and N processes
-	// less than N and a half. Usage and bans are only raised here: a refund at the
-	// primary, and a reset or an unban that another process makes there, are not noticed
-	// until the window or the ban ends.
+	// less than N and a half.
+	//
+	// If the primary has a method Restore, as an engine of redislimit has, and loses data, as
+	// Redis does that is restarted without them, the next request of a subject raises its
+	// usage there to what its process knows, and begins its ban again, before it is decided.
+	// What several processes know is not added up. So what remains admitted too much is of
+	// subjects that had used less than half, or whose processes are not asked again;
+	// docs/FAULTS.md has measurements. What another process gives back, resets or unbans is
+	// no loss, and the local engine learns of it; without Restore it does not, until the
+	// window or the ban ends.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
 	// windows that were charged here and have not ended: in the background, or before the
 	// next request of the subject. Adjustments made meanwhile are sent to the primary too. A
 	// charge that fails is repeated with the same id. If the primary refuses the charges of
-	// one subject, that subject alone waits, and is decided here. Strikes and bans of the
-	// local engine are not merged. If the process ends first, its journal is lost.
+	// one subject, that subject alone waits, and is decided here. Strikes of the local
+	// engine are not merged, and its bans only as what was lost. If the process ends first,
+	// its journal is lost.
 	//
 	// The clocks of this machine and of the primary should agree to within a small
 	// part of the shortest window: usage is not charged where its window has ended by

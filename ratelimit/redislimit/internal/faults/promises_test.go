@@ -30,14 +30,14 @@ var (
 	withinLocalLimit = promise{
 		"a subject that had used up its limit is denied, one that had used half gets the rest (and at most one more for each caller), others get less than 1.5 limits",
 		func(c count) bool {
-			known, unknown := c.before-c.hasty, c.lost+c.hasty
+			known := c.before - c.hasty
 			switch {
 			case known >= c.limit:
-				return c.admitted <= c.limit+unknown
+				return c.admitted <= c.limit+c.hasty
 			case 2*known >= c.limit: // a caller may have an answer that is not yet noted
-				return c.admitted <= c.limit+unknown+callers
+				return c.admitted <= c.limit+c.hasty+callers
 			}
-			return 2*c.admitted < 3*c.limit+2*unknown
+			return 2*c.admitted < 3*c.limit+2*(c.lost+c.hasty)
 		},
 	}
 	counted = promise{

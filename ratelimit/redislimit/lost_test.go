@@ -1,0 +1,239 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// A loss is what becomes of a server. begin is called when two thirds are counted, and end
+// when all are.
+type loss struct {
+	client     func() redis.UniversalClient
+	begin, end func()
+}
+
+var losses = map[string]func(*testing.T) loss{
+	"restarted empty": func(t *testing.T) loss {
+		s := redistest.Start(t)
+		return loss{clients(&s.Addr), func() {}, func() { s.Kill(); s.Restart() }}
+	},
+	"FLUSHALL": func(t *testing.T) loss {
+		s := redistest.Start(t)
+		return loss{clients(&s.Addr), func() {}, func() { must(t, clientOf(t, s).FlushAll(ctx)) }}
+	},
+	"killed, appendfsync everysec": func(t *testing.T) loss {
+		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
+		return loss{clients(&s.Addr), func() {}, func() { s.Kill(); s.Restart() }}
+	},
+	"a replica that lags": func(t *testing.T) loss {
+		s, replica := redistest.Start(t), redistest.Start(t)
+		addr, c := s.Addr, clientOf(t, replica)
+		host, port, _ := strings.Cut(s.Addr, ":")
+		must(t, c.Do(ctx, "replicaof", host, port))
+		return loss{clients(&addr), func() {
+			for n := int64(0); n == 0; {
+				n, _ = clientOf(t, s).Wait(ctx, 1, time.Second).Result()
+			}
+			must(t, c.Do(ctx, "replicaof", "no", "one")) // it receives nothing more
+		}, func() {
+			addr = replica.Addr
+			s.Kill()
+		}}
+	},
+	"one master of a cluster restarted empty": func(t *testing.T) loss {
+		cluster := redistest.StartCluster(t)
+		return loss{func() redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), DialerRetries: 1, MaxRetries: -1, ReadTimeout: time.Second})
+		}, func() {}, func() {
+			for _, m := range cluster.Masters {
+				if keys := clientOf(t, m).Keys(ctx, "*:a").Val(); len(keys) > 0 {
+					m.Kill()
+					m.Restart()
+					for !strings.Contains(clientOf(t, m).ClusterInfo(ctx).Val(), "cluster_state:ok") {
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+			}
+		}}
+	},
+}
+
+func must(t *testing.T, cmd redis.Cmder) {
+	t.Helper()
+	if err := cmd.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clients returns what makes clients of the server that is at addr when they connect.
+func clients(addr *string) func() redis.UniversalClient {
+	return func() redis.UniversalClient {
+		return redis.NewClient(&redis.Options{
+			Dialer:        func(context.Context, string, string) (net.Conn, error) { return net.Dial("tcp", *addr) },
+			DialerRetries: 1, MaxRetries: -1, ReadTimeout: time.Second,
+		})
+	}
+}
+
+// process returns a Limiter as a process has it.
+func process(t *testing.T, client redis.UniversalClient) *failover.Limiter {
+	t.Helper()
+	t.Cleanup(func() { client.Close() })
+	shared, err := redislimit.New(client, redislimit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := failover.New(shared, failover.Options{Local: local, Budget: time.Second, OnChange: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// What a process knows of is added again after a loss, once. What remains admitted too
+// much were requests in flight in other processes, or is of a subject that had used less
+// than half.
+func TestLostUsageIsRestored(t *testing.T) {
+	t.Parallel()
+	for name, begin := range losses {
+		for _, n := range []int{1, 3, 10} {
+			for _, limit := range []int64{60, 600} {
+				for _, percent := range []int64{40, 90, 100} {
+					t.Run(fmt.Sprintf("%s, %d processes, %d%% of %d", name, n, percent, limit), func(t *testing.T) {
+						if n != 3 || limit != 60 || percent != 90 {
+							testenv.Long(t, "restarts many servers")
+						}
+						over := overAfter(t, begin(t), n, limit, percent)
+						t.Logf("%d over the limit", over)
+						switch atMost := int64(n-1) * concurrent; {
+						case percent >= 50 && over > atMost:
+							t.Errorf("%d over the limit, want at most %d", over, atMost)
+						case 2*over >= limit:
+							t.Errorf("%d over the limit, want less than half of it", over)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+const concurrent = 8 // requests of one process
+
+// overAfter returns how many requests of one subject are admitted over the limit, if the
+// server loses data when a part of the limit is used up.
+func overAfter(t *testing.T, loss loss, n int, limit, percent int64) int64 {
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(limit*2), lasting(limit).Quotas()[0])
+	var all []*failover.Limiter
+	for range n {
+		all = append(all, process(t, loss.client()))
+	}
+	var admitted atomic.Int64
+	run := func(requests int64) {
+		var next atomic.Int64
+		var wg sync.WaitGroup
+		for i := range n * concurrent {
+			wg.Go(func() {
+				for next.Add(1) <= requests {
+					d, err := all[i%n].Take(ctx, "a", plan, 1)
+					if err != nil {
+						t.Error(err)
+					}
+					if d.Allowed() {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	first := limit * percent / 100
+	run(first * 2 / 3)
+	loss.begin()
+	run(first - first*2/3)
+	loss.end()
+	run(3 * limit)
+	for _, l := range all {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return admitted.Load() - limit
+}
+
+// A ban survives a loss, whether it was made by hand or by strikes. What was given back,
+// reset or unbanned by another process is no loss.
+func TestLostBanIsRestored(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	one, other := process(t, clients(&s.Addr)()), process(t, clients(&s.Addr)())
+	hasty := ratelimit.MustPlan("", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, lasting(4).Quotas()...)
+	take := func(l *failover.Limiter, subject string) ratelimit.Decision {
+		t.Helper()
+		d, err := l.Take(ctx, subject, hasty, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	subjects := []string{"by hand", "by strikes", "unbanned", "reset", "given back"}
+	for _, subject := range subjects {
+		switch subject {
+		case "by hand", "unbanned":
+			if err := one.Ban(ctx, subject, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		case "by strikes":
+			for take(one, subject).Outcome != ratelimit.Banned {
+			}
+		default:
+			for range 3 {
+				take(one, subject)
+			}
+		}
+	}
+	if _, err := other.Unban(ctx, "unbanned"); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Reset(ctx, "reset"); err != nil {
+		t.Fatal(err)
+	}
+	d := take(other, "given back")
+	d.Cost = 3
+	if err := other.Adjust(ctx, "given back", &d, 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []map[string]string{
+		{"by hand": "banned 0", "by strikes": "banned 0", "unbanned": "allowed 3", "reset": "allowed 3", "given back": "allowed 2"},
+		{"by hand": "banned 0", "by strikes": "banned 0", "unbanned": "allowed 3", "reset": "allowed 3", "given back": "allowed 1"},
+	} {
+		for _, subject := range subjects {
+			d := take(one, subject)
+			if got := fmt.Sprint(d.Outcome, " ", d.Remaining()); got != want[subject] {
+				t.Errorf("%s: %s, want %s", subject, got, want[subject])
+			}
+		}
+		must(t, clientOf(t, s).FlushAll(ctx))
+	}
+}
