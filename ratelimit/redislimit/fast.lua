@@ -129,23 +129,7 @@ while takes and at <= last do
       end
     end
 
-    -- A ban by hand that has a reason, if nothing else of the subject changes.
-    if not open and byte(v) == 255 and known and not grouped then
-      local from = 3 + (byte(v, 2) or 0)
-      local rest = sub(v, from)
-      n, size = (#rest - 21) / 12, #rest
-      if n == 0 or n == quotas and n == fixed and sub(rest, 1, 8 * n) == heads then
-        local s1, s2, _, e1, e2, e3, e4, i1, i2, i3, i4, x1, x2, x3, x4 = byte(rest, size - 14, size)
-        local ending, length = ((e1 * 256 + e2) * 256 + e3) * 256 + e4, ((i1 * 256 + i2) * 256 + i3) * 256 + i4 - BY_HAND
-        if s1 == 0 and s2 == 0 and length > 0 and ending > now and ending <= now + length and ((x1 * 256 + x2) * 256 + x3) * 256 + x4 > now then
-          answer = 'd\0\0\0\0' .. sub(v, 1, from - 1) .. char(size) .. rest
-          break
-        end
-      end
-      known = false
-      break
-    end
-    if not known or n > quotas or n % 1 ~= 0 or values[k] == '' or grouped and v == '' and call('EXISTS', KEYS[k]) == 1 then
+    if not known or byte(v) == 255 or n > quotas or n % 1 ~= 0 or values[k] == '' or grouped and v == '' and call('EXISTS', KEYS[k]) == 1 then
       known = false
       break
     end

@@ -201,7 +201,7 @@ func TestLostBanIsRestored(t *testing.T) {
 	for _, subject := range subjects {
 		switch subject {
 		case "by hand", "unbanned":
-			if err := one.Ban(ctx, subject, time.Hour); err != nil {
+			if err := one.Ban(ctx, subject, time.Hour, ""); err != nil {
 				t.Fatal(err)
 			}
 		case "by strikes":

@@ -35,7 +35,7 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 		}
 		both[i].notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
 			Name:     "uncharged", // a quota of its own
-			FailOpen: true, // peek, which follows, answers 503 where that is necessary
+			FailOpen: true,        // peek, which follows, answers 503 where that is necessary
 			Headers:  a.Headers,
 			Shadow:   shadow,
 			Observe:  observeUncharged,
