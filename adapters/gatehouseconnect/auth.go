@@ -33,7 +33,9 @@ func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 // need no token and no limit: mount their handlers without these interceptors.
 func NewRequire[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewRequire")
-	return interceptor(func(r *http.Request) (context.Context, *rpclimit.Call) { return r.Context(), rpclimit.Require(r, a) })
+	return interceptor(func(r *http.Request) (context.Context, *rpclimit.Call) {
+		return r.Context(), rpclimit.Require(r.Context(), a, func() *http.Request { return r })
+	})
 }
 
 // An interceptor returns the context of a call to the server, or its refusal.

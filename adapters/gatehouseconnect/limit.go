@@ -18,8 +18,9 @@
 // and -Reset in the header of the response, and those with RetryInfo also Retry-After. A
 // client finds those of a refused call in the Meta of its error.
 //
-// Options.Errors translates the messages. With Options.ChargeIf only some calls are charged,
-// by their code: failed sign-ins alone, for instance.
+// Options.Errors translates the messages, and bearer.Options.Errors those of NewRequire. With
+// Options.ChargeIf only some calls are charged, by their code: failed sign-ins alone, for
+// instance.
 //
 // The middleware of package limit around a Connect handler is not the same: clients see its
 // 429 as unavailable, without RetryInfo, and with limit.NotServerError it also gives back

@@ -21,7 +21,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Errors translates the message of a limited call, and nothing else of the answer.
+// Errors translates the message of a refused call, and nothing else of the answer.
 func TestTranslate(t *testing.T) {
 	everyClient(t, func(t *testing.T, cl client) {
 		errs, _ := contract.Logged()
@@ -41,6 +41,10 @@ func TestTranslate(t *testing.T) {
 		if a.field("RateLimit") == "" || a.field("Retry-After") != "17" || a.reason() != "RATE_LIMIT_EXCEEDED" || a.retryDelay() != 17*time.Second || len(quota.GetViolations()) != 1 {
 			t.Errorf("fields %v and error %v, want those of the default", a.fields, a.err)
 		}
+
+		auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "", bearer.ErrInvalid }, bearer.Options{Errors: errs}))
+		url = start(t, handler, []connect.Interceptor{gatehouseconnect.NewIdentify(auth), gatehouseconnect.NewRequire(auth)})
+		expect(t, cl.call(t.Context(), url), connect.CodeUnauthenticated, "de \uFFFDmissing_api_key <nil>")
 	})
 }
 

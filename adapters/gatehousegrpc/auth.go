@@ -79,6 +79,6 @@ func Require[P any](a *bearer.Authenticator[P], open ...string) (grpc.UnaryServe
 		if slices.Contains(open, method) || slices.Contains(open, service) {
 			return ctx, nil
 		}
-		return ctx, rpclimit.Require(rpclimit.Request(ctx, method, nil, ""), a)
+		return ctx, rpclimit.Require(ctx, a, func() *http.Request { return request(ctx, method) })
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -27,7 +28,7 @@ type okError struct{}
 func (okError) Error() string              { return "secret-reason" }
 func (okError) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
 
-// Errors translates the message of a limited call, and nothing else of the answer.
+// Errors translates the message of a refused call, and nothing else of the answer.
 func TestTranslate(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 		errs, _ := contract.Logged()
@@ -45,6 +46,10 @@ func TestTranslate(t *testing.T) {
 		if a.field("retry-after") != "17" || a.reason() != "RATE_LIMIT_EXCEEDED" || a.retryDelay() != 17*time.Second || len(quota.GetViolations()) != 1 {
 			t.Errorf("trailer %v and details %v, want those of the default", a.trailer, a.status.Details())
 		}
+
+		auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "", bearer.ErrInvalid }, bearer.Options{Errors: errs}))
+		conn = start(t, same, append(interceptors(gatehousegrpc.Identify(auth)), interceptors(gatehousegrpc.Require(auth))...)...)
+		expect(t, call(ctx, conn), codes.Unauthenticated, "de \uFFFDmissing_api_key <nil>")
 	})
 }
 

@@ -214,10 +214,11 @@ func (a *Authenticator[P]) Protect(next http.Handler) http.Handler {
 }
 
 // RequireCall is Require for a call: it returns nil if IdentifyCall or Identify of the
-// same Authenticator has found a principal in the context of r. Otherwise it returns the
-// error to answer with and its header fields, and logs what Require logs.
-func (a *Authenticator[P]) RequireCall(r *http.Request) (http.Header, *apierror.Error) {
-	challenge, err := a.refusal(r.Context())
+// same Authenticator has found a principal in ctx. Otherwise it returns the error to
+// answer with, translated, and its header fields, and logs what Require logs. request
+// returns the call as a request with the context ctx. Only a refusal needs it.
+func (a *Authenticator[P]) RequireCall(ctx context.Context, request func() *http.Request) (http.Header, *apierror.Error) {
+	challenge, err := a.refusal(ctx)
 	if err == nil {
 		return nil, nil
 	}
@@ -225,7 +226,7 @@ func (a *Authenticator[P]) RequireCall(r *http.Request) (http.Header, *apierror.
 	if challenge != nil {
 		fields["Www-Authenticate"] = challenge
 	}
-	public := a.opts.Errors.Public(r, err)
+	public := a.opts.Errors.Public(request(), err)
 	if public.RetryAfter > 0 {
 		fields["Retry-After"] = []string{strconv.FormatInt(int64((public.RetryAfter-1)/time.Second+1), 10)}
 	}

@@ -326,7 +326,7 @@ func TestCall(t *testing.T) {
 			r := httptest.NewRequest("POST", "/pets.Pets/Get", nil)
 			r.Pattern, r.Header["Authorization"] = "/pets.Pets/Get", c.lines
 			ctx := auth.IdentifyCall(r.Context(), c.lines, func() *http.Request { return r })
-			fields, err := auth.RequireCall(r.WithContext(ctx))
+			fields, err := auth.RequireCall(ctx, func() *http.Request { return r.WithContext(ctx) })
 			switch {
 			case c.status == 0 && err != nil:
 				t.Errorf("a valid token is refused: %v", err)
@@ -347,7 +347,7 @@ func TestCall(t *testing.T) {
 			}
 		})
 	}
-	if fields, err := auth.RequireCall(request()); err == nil || err.Status != 500 || len(fields) > 0 {
+	if fields, err := auth.RequireCall(t.Context(), func() *http.Request { return request() }); err == nil || err.Status != 500 || len(fields) > 0 {
 		t.Errorf("without IdentifyCall: %v with the fields %v, want a 500 without any", err, fields)
 	}
 }

@@ -1,6 +1,7 @@
 package rpclimit
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"strings"
@@ -75,7 +76,7 @@ func milliseconds(d time.Duration) time.Duration {
 
 // A Requirer refuses calls without a principal, as a bearer.Authenticator does.
 type Requirer interface {
-	RequireCall(r *http.Request) (http.Header, *apierror.Error)
+	RequireCall(ctx context.Context, request func() *http.Request) (http.Header, *apierror.Error)
 }
 
 // MustHave panics if a constructor of an adapter gets no authenticator.
@@ -86,8 +87,9 @@ func MustHave(a Requirer, constructor string) {
 }
 
 // Require returns the refusal of a call, or nil if a finds a principal in its context.
-func Require(r *http.Request, a Requirer) *Call {
-	fields, err := a.RequireCall(r)
+// request returns the call with its header, on which the message may depend.
+func Require(ctx context.Context, a Requirer, request func() *http.Request) *Call {
+	fields, err := a.RequireCall(ctx, request)
 	if err == nil {
 		return nil
 	}
