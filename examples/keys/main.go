@@ -65,7 +65,8 @@ func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.P
 func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (http.Handler, error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
 
-	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	source := clientip.FromRemoteAddr() // behind a reverse proxy: clientip.FromXForwardedFor
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{Source: source})
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +82,14 @@ func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (ht
 	// A request with a valid key is counted for the owner of the key, any other request
 	// for the network. So a client that tries keys does not use the quota of an owner.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	source := clientip.FromRemoteAddr()
+	guest := limit.Clients{Source: source}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
 	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+		c, err := guest(r) // also warns if source does not know the proxy
+		c.Kind = ratelimit.KindNetwork
+		return c, err
 	}, limit.Options{Errors: errs})
 	if err != nil {
 		return nil, err

@@ -80,9 +80,9 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 // Identify returns the function with which ByPlan calls [New], for services that need more
 // than ByPlan: an engine or options of their own, or a function around it that adds to the
 // Caller. The subject of a user is [UserSubject], that of a client without a user
-// clientip.NetworkSubject. For API keys write a function of your own instead, which returns the
-// Subject of the principal and [ratelimit.KindAPIKey], as examples/keys does. Identify
-// panics if planOf is nil.
+// clientip.NetworkSubject. With API keys the function around it returns the Subject of the
+// principal and [ratelimit.KindAPIKey], and calls it for clients without a key, as
+// examples/keys does. Identify panics if planOf is nil.
 func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
 	if planOf == nil {
 		panic("limit.Identify: the function that returns the user and the plan must not be nil")
