@@ -109,7 +109,8 @@ type Verifier[P any] struct {
 }
 
 // NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats]. If the
-// format is nil, it verifies keys of any format, without a check of a checksum.
+// format is nil, it verifies keys of any format that package bearer reads, without a check of
+// a checksum.
 //
 // P is what the store says: [Principal], or a type of the service. In a Principal, and in
 // one that a struct embeds by value, the Verifier sets Prefix, and Subject if it is empty.

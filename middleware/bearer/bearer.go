@@ -38,10 +38,11 @@ type Options struct {
 // An Authenticator finds the principal, of type P, of a request, and refuses requests
 // without one. [New] makes it. It never changes, and is safe for concurrent use.
 //
-// It reads the Authorization field strictly: the scheme in any case, one or more
-// spaces, one b64token (RFC 6750 section 2.1) of at most 16,384 bytes, and nothing else. A
-// second Authorization line is refused even if it is equal to the first. Tokens in the
-// query, in forms and in cookies are ignored, and the body is not read.
+// It reads the Authorization field strictly: the scheme in any case, one or more spaces, one
+// token of at most 16,384 bytes, and nothing else. A token has letters, digits and -._~+/
+// only, with = at its end (b64token of RFC 6750 section 2.1): one with a colon is not valid. A
+// second Authorization line is refused even if it is equal to the first. Tokens elsewhere,
+// such as in X-API-Key, the query or a cookie, are ignored, and the body is not read.
 //
 // No response or log contains any part of a token. A 401 does not say why a token is
 // not valid; [Options.Observe] gets the reason. A token that is refused only for its

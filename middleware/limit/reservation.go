@@ -66,8 +66,8 @@ func (r *Reservation) Decision() ratelimit.Decision {
 	return r.own.decision
 }
 
-// Caller returns what identify returned; if Decision is about one of Also, it has the
-// Subject and the Plan of that.
+// Caller returns what identify returned, with Options.Name and a slash before each subject.
+// If Decision is about one of Also, it has the Subject and the Plan of that.
 func (r *Reservation) Caller() ratelimit.Caller {
 	if r == nil {
 		return ratelimit.Caller{}
