@@ -30,7 +30,7 @@ type local interface {
 // region is the engine of a region that tells its peers what it has charged.
 type region struct {
 	local
-	plans map[string]*ratelimit.Plan // the same in all regions
+	plans map[string]*ratelimit.Plan // by name; one that a region lacks stops the exchange with it
 	peers []*peer
 }
 
@@ -71,15 +71,17 @@ func (r *region) count(subject string, d *ratelimit.Decision, units int64, err e
 	}
 }
 
-// add charges what another region has charged. If it fails, it can be called again with the
-// same usage: Redis knows the IDs.
+// add charges what another region has charged, and nothing if it lacks a plan. If it fails, it
+// can be called again with the same usage: Redis knows the IDs. Engines of package memory do
+// not, and may count some of it twice.
 func (r *region) add(ctx context.Context, all []usage) error {
 	for _, u := range all {
-		plan := r.plans[u.Plan]
-		if plan == nil {
+		if r.plans[u.Plan] == nil {
 			return fmt.Errorf("this region has no plan %q", u.Plan)
 		}
-		d := engine.Uncounted(plan, max(0, -u.Units), time.Unix(0, u.Time))
+	}
+	for _, u := range all {
+		d := engine.Uncounted(r.plans[u.Plan], max(0, -u.Units), time.Unix(0, u.Time))
 		if err := r.local.Adjust(ctx, u.Subject, &d, max(0, u.Units), u.ID); err != nil {
 			return err
 		}

@@ -188,12 +188,17 @@ func TestWindows(t *testing.T) {
 	})
 }
 
-// A plan that a region does not have is not taken for one without usage.
+// A plan that a region does not have is not taken for one without usage. Usage of other plans
+// that came with it is not counted either, since it is sent again.
 func TestUnknownPlan(t *testing.T) {
 	regions, stop := newRegions(t, 1, time.Second, nil)
 	defer stop()
-	if err := regions[0].add(t.Context(), []usage{{Plan: "pro", Units: 1}}); err == nil || !strings.Contains(err.Error(), `"pro"`) {
+	all := []usage{{Subject: "user:ann", Plan: "tested", Time: time.Now().UnixNano(), Units: 1}, {Subject: "user:bob", Plan: "pro", Units: 1}}
+	if err := regions[0].add(t.Context(), all); err == nil || !strings.Contains(err.Error(), `"pro"`) {
 		t.Errorf("the error is %v, want one that names the plan", err)
+	}
+	if used := regions[0].used(t, "user:ann"); used != 0 {
+		t.Errorf("%d units of a known plan are counted, want none before the plans are the same", used)
 	}
 }
 
