@@ -98,7 +98,7 @@ func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 	call := g.Serve(request(ctx, info.FullMethod), func(call *rpclimit.Call) (rpclimit.Code, error) {
 		err = errPanicked
 		defer func() {
-			fields := toMetadata(call.Fields)
+			fields := toMetadata(call.Claim())
 			if err != nil || grpc.SetHeader(ctx, fields) != nil {
 				_ = grpc.SetTrailer(ctx, fields)
 			}
@@ -133,7 +133,7 @@ func statusOf(err error) *status.Status {
 
 func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	call := g.Serve(request(ss.Context(), info.FullMethod), func(call *rpclimit.Call) (rpclimit.Code, error) {
-		counted := &countedStream{ServerStream: ss, call: call, fields: toMetadata(call.Fields)}
+		counted := &countedStream{ServerStream: ss, call: call}
 		err = errPanicked
 		defer func() { counted.end(err == nil) }()
 		err = handler(srv, counted)
@@ -150,17 +150,17 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 // message, and otherwise in the trailer. It tells the call how its messages fare.
 type countedStream struct {
 	grpc.ServerStream
-	call   *rpclimit.Call
-	fields metadata.MD
-	once   sync.Once
+	call *rpclimit.Call
+	once sync.Once
 }
 
 func (s *countedStream) Context() context.Context { return s.call.Request.Context() }
 
 func (s *countedStream) begin() {
 	s.once.Do(func() {
-		if s.ServerStream.SetHeader(s.fields) != nil { // the handler has sent it
-			s.ServerStream.SetTrailer(s.fields)
+		fields := toMetadata(s.call.Claim())
+		if s.ServerStream.SetHeader(fields) != nil { // the handler has sent it
+			s.ServerStream.SetTrailer(fields)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func (s *countedStream) end(succeeded bool) {
 	if succeeded {
 		s.begin()
 	}
-	s.once.Do(func() { s.ServerStream.SetTrailer(s.fields) })
+	s.once.Do(func() { s.ServerStream.SetTrailer(toMetadata(s.call.Claim())) })
 }
 
 func (s *countedStream) SendHeader(md metadata.MD) error {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,31 @@ func TestLimited(t *testing.T) {
 		expect(t, again, codes.ResourceExhausted, "")
 		at.Advance(again.retryDelay())
 		expect(t, call(t.Context(), conn), codes.OK, "")
+	})
+}
+
+// Of limits inside of each other the innermost one replaces the fields that it has itself.
+func TestLimitsInside(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		engine := contract.NewClock().Engine(t)
+		wide := ratelimit.MustPlan("wide", ratelimit.Penalty{}, ratelimit.PerMinute(50))
+		conn := start(t, same, slices.Concat(
+			limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: wide}), gatehousegrpc.Options{Headers: limit.XRateLimit | limit.DraftRateLimit}),
+			limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: wide}), gatehousegrpc.Options{Name: "search"}),
+			limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{Name: "export"}))...)
+		for _, want := range []struct {
+			code                  codes.Code
+			remaining, retryAfter string
+		}{{codes.OK, "1", ""}, {codes.OK, "0", ""}, {codes.ResourceExhausted, "0", "17"}} {
+			a := call(t.Context(), conn)
+			expect(t, a, want.code, "")
+			if a.field("x-ratelimit-limit") != "2" || a.field("x-ratelimit-remaining") != want.remaining || a.field("retry-after") != want.retryAfter {
+				t.Errorf("header %v and trailer %v, want those of the innermost limit", a.header, a.trailer)
+			}
+			if !strings.HasPrefix(a.field("ratelimit"), `"minute";r=4`) {
+				t.Errorf("ratelimit %q, want the field that the outermost limit alone has", a.field("ratelimit"))
+			}
+		}
 	})
 }
 

@@ -61,7 +61,7 @@ func statusError(d *rpclimit.Denial) error {
 
 // refusedMetadata returns the trailer of a call that is refused.
 func refusedMetadata(call *rpclimit.Call) metadata.MD {
-	md := toMetadata(call.Fields)
+	md := toMetadata(call.Claim())
 	switch wait := call.Denial.RetryAfter; {
 	case wait > maxPushback:
 		md.Set(pushback, "-1") // do not retry

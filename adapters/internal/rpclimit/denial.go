@@ -93,5 +93,5 @@ func Require(ctx context.Context, a Requirer, request func() *http.Request) *Cal
 	if err == nil {
 		return nil
 	}
-	return &Call{Denial: FromError(err), Fields: fields}
+	return &Call{Context: ctx, Denial: FromError(err), Fields: fields}
 }
