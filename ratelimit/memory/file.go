@@ -19,9 +19,9 @@ import (
 //	...
 //	err = save() // when the service has stopped serving
 //
-// Without the file the engine has no subjects; the folder must exist. Open returns an error
-// that names the file if it cannot be read or is damaged, so that usage is never lost
-// unnoticed. Each process needs a file of its own. The file has the [Limiter.Secret] of the
+// Without the file the engine has no subjects. Open returns an error that names the file if it
+// cannot be read or is damaged, or if the folder does not exist or cannot be written to, so
+// that usage is never lost unnoticed. Each process needs a file of its own. The file has the [Limiter.Secret] of the
 // engine; only its owner may read it. If Options.Secret is set, it must be the same.
 //
 // What is counted after the last save is lost. Against crashes call save at intervals, such as
@@ -37,6 +37,9 @@ func Open(file string, opts Options) (l *Limiter, save func() error, err error) 
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("memory: reading usage from %s: %w", file, err)
+	}
+	if err := writable(file); err != nil {
+		return nil, nil, fmt.Errorf("memory: usage cannot be saved in %s: %w", file, err)
 	}
 	if opts.Secret == nil {
 		opts.Secret = s.Secret
@@ -66,6 +69,16 @@ func Open(file string, opts Options) (l *Limiter, save func() error, err error) 
 type fileState struct {
 	Secret  []byte
 	Records []Record
+}
+
+// writable returns an error if replaceFile could not make a file. Otherwise the service would
+// find out when it stops.
+func writable(file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
 // replaceFile writes a file so that it has the old content or the new one, also after a crash.

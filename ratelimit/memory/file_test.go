@@ -106,8 +106,17 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 func TestFileThatCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "there", "usage")
+	if _, _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), "memory: usage cannot be saved in "+file) {
+		t.Errorf("Open without the folder: %v, want an error", err)
+	}
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	l, save := open(t, file)
 	wantRemaining(t, l, "ann", 9)
+	if err := os.Remove(filepath.Dir(file)); err != nil { // Open has left nothing there
+		t.Fatal(err)
+	}
 	if err := save(); err == nil || !strings.Contains(err.Error(), "memory: saving usage: ") {
 		t.Errorf("save without the folder: %v, want an error", err)
 	}
