@@ -50,7 +50,6 @@ func measureLatency(b *bench) error {
 	t := table{
 		title: "Latency at half load",
 		text: fmt.Sprintf("`GET /v1/pets` with 20 pets, %.0f requests a second on %d connections: half of what petstore answers at most. "+
-			"Each request has its time, and its latency counts from then on even if the server was not ready for it. "+
 			"The bare server shows what of it is due to the program that sends the requests and to the machine. "+
 			"Milliseconds, medians of %d rounds of %v each.", perS, connections, b.rounds, b.duration),
 		columns: []string{"percentile", "petstore", "bare", "more than bare"},

@@ -59,9 +59,8 @@ func measureRequests(b *bench) error {
 	}
 	return b.compare(s, table{
 		title: "Requests a second",
-		text: fmt.Sprintf("wrk with %d keep-alive connections and one thread sends one request all the time, in turn to petstore and to a bare net/http server "+
-			"that answers with the same bytes (status, header fields and body). Medians of %d rounds of %v each. "+
-			"The ratio is the median of the rounds' ratios. The processor time is that of the server's process for a request.", connections, b.rounds, b.duration),
+		text: fmt.Sprintf("wrk with %d keep-alive connections and one thread sends one request all the time, in turn to petstore and to the bare server. "+
+			"Medians of %d rounds of %v each. The ratio is the median of the rounds' ratios.", connections, b.rounds, b.duration),
 	})
 }
 

@@ -41,19 +41,18 @@ func TestSettingsAreDocumented(t *testing.T) {
 }
 
 func table(b *strings.Builder, title string, include func(setting) bool) {
-	fmt.Fprintf(b, "\n## %s\n\n| setting | meaning | default | also |\n|---|---|---|---|\n", title)
+	fmt.Fprintf(b, "\n## %s\n\n| setting | meaning | default | flag, variable |\n|---|---|---|---|\n", title)
 	for _, s := range settings {
 		if !include(s) {
 			continue
 		}
-		var also []string
+		also := ""
 		if s.hasFlag() {
-			also = append(also, "flag")
+			also = "both"
+		} else if s.hasVariable() {
+			also = "variable"
 		}
-		if s.hasVariable() {
-			also = append(also, "variable")
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(s.name), s.about, defaultText(s), strings.Join(also, ", "))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(s.name), s.about, defaultText(s), also)
 	}
 }
 
