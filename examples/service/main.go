@@ -31,7 +31,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
@@ -122,11 +121,15 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (_ http.Handler
 		return nil, "", err
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	// Behind a reverse proxy: limit.Behind, and its Source in apikey.Options.
+	guest := limit.Clients{}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
 	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+		c, err := guest(r)
+		c.Kind = ratelimit.KindNetwork
+		return c, err
 	}, limit.Options{Errors: errs})
 	if err != nil {
 		return nil, "", err
