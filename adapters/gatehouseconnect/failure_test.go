@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
@@ -44,6 +45,11 @@ func TestIdentifyFails(t *testing.T) {
 				cl.header = http.Header{"X-Tenant": {"acme"}}
 				a := cl.call(t.Context(), start(t, same, limited(contract.NewClock().Engine(t), identify, gatehouseconnect.Options{Errors: errs})))
 				expect(t, a, c.code, c.message)
+				// A client would take a RetryInfo of nothing for an invitation.
+				info, failure := detail[*errdetails.RetryInfo](a.err), detail[*errdetails.QuotaFailure](a.err)
+				if info != nil || failure != nil {
+					t.Errorf("RetryInfo %v, QuotaFailure %v, want none", info, failure)
+				}
 				if c.code == connect.CodeInternal && !strings.Contains(logs.Text(), "secret-host") {
 					t.Errorf("the log has %q", logs.Text())
 				}
@@ -217,9 +223,9 @@ func TestChargeIf(t *testing.T) {
 					}
 					return connect.CodeOf(err) == connect.CodeUnauthenticated
 				}
-				handler := func(context.Context, string) error {
-					if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
-						t.Errorf("%d units used while the call runs, want 1", n)
+				handler := func(ctx context.Context, _ string) error {
+					if n := contract.Used(t, engine, "ann", contract.Two); n != 1 || opts.Context != (limit.FromContext(ctx) != nil) {
+						t.Errorf("%d units used while the call runs, want 1; a reservation: %t", n, limit.FromContext(ctx) != nil)
 					}
 					if c.panics {
 						panic("bug")

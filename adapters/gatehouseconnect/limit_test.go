@@ -1,8 +1,6 @@
 package gatehouseconnect_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,19 +48,6 @@ func TestLimited(t *testing.T) {
 	})
 }
 
-// A client would take a RetryInfo of nothing for an invitation.
-func TestSuspendedPlan(t *testing.T) {
-	everyClient(t, func(t *testing.T, c client) {
-		debtor := contract.Caller(ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("debtor")})
-		a := c.call(t.Context(), start(t, same, limited(contract.NewClock().Engine(t), debtor, gatehouseconnect.Options{})))
-		expect(t, a, connect.CodePermissionDenied, "Your plan is suspended and allows no requests. Contact the operator of this service.")
-		info, failure := detail[*errdetails.RetryInfo](a.err), detail[*errdetails.QuotaFailure](a.err)
-		if a.reason() != "PLAN_SUSPENDED" || info != nil || failure != nil || a.field("X-RateLimit-Limit") != "0" {
-			t.Errorf("reason %s, RetryInfo %v, QuotaFailure %v, fields %v", a.reason(), info, failure, a.fields)
-		}
-	})
-}
-
 // Unary calls of the Connect protocol have the status and the fields of HTTP.
 func TestConnectUnaryIsHTTP(t *testing.T) {
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
@@ -92,25 +77,6 @@ func TestMiddlewareInPlaceOfInterceptor(t *testing.T) {
 		a := c.call(t.Context(), url)
 		if code := connect.CodeOf(a.err); code != connect.CodeUnavailable || a.retryDelay() != 0 {
 			t.Errorf("%v, RetryInfo %v; want unavailable without RetryInfo", a.err, a.retryDelay())
-		}
-	})
-}
-
-// A handler settles what a call costs. A settled call is not given back.
-func TestSettle(t *testing.T) {
-	everyClient(t, func(t *testing.T, c client) {
-		engine, hundred := contract.NewClock().Engine(t), ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-		handler := func(ctx context.Context, _ string) error {
-			if err := limit.FromContext(ctx).Settle(ctx, 7); err != nil {
-				t.Error(err)
-			}
-			return errors.New("after the work")
-		}
-		ann := contract.Caller(ratelimit.Caller{Subject: "ann", Plan: hundred})
-		a := c.call(t.Context(), start(t, handler, limited(engine, ann, gatehouseconnect.Options{Context: true, ChargeIf: gatehouseconnect.NotServerError})))
-		expect(t, a, connect.CodeUnknown, "after the work")
-		if n := contract.Used(t, engine, "ann", hundred); n != 7 {
-			t.Errorf("%d units used, want 7", n)
 		}
 	})
 }

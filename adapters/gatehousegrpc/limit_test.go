@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
@@ -90,19 +89,6 @@ func TestLimitsInside(t *testing.T) {
 	})
 }
 
-// A stream costs one unit, however many messages it carries.
-func TestStreamIsChargedOnce(t *testing.T) {
-	at := contract.NewClock()
-	engine := at.Engine(t)
-	conn := start(t, same, limited(t, engine, contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two}), gatehousegrpc.Options{})...)
-	if a, received := stream(t.Context(), conn, 50); received != 50 || a.header.Get("x-ratelimit-remaining")[0] != "1" {
-		t.Errorf("%d messages came back, %v, header %v", received, a.status, a.header)
-	}
-	if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
-		t.Errorf("a stream of 50 messages has used %d units, want 1", n)
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
 	banned := ratelimit.MustPlan("banned", ban, ratelimit.PerMinute(1))
@@ -115,11 +101,6 @@ func TestRefusals(t *testing.T) {
 		retry   time.Duration
 		fields  string
 	}{
-		"limited, with strikes": {
-			ratelimit.Caller{Subject: "a", Plan: banned}, 1, codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED",
-			"You have reached the limit of 1 request per minute. Wait as long as Retry-After says. Any further request before then may get you banned.",
-			17 * time.Second, "0/1",
-		},
 		"banned": {
 			ratelimit.Caller{Subject: "a", Plan: banned, Kind: ratelimit.KindAPIKey}, 2, codes.ResourceExhausted, "API_KEY_BANNED",
 			"This API key is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says.",
@@ -135,7 +116,6 @@ func TestRefusals(t *testing.T) {
 			ratelimit.Caller{Subject: "a", Plan: contract.Two}, 0, codes.Unavailable, "UNAVAILABLE",
 			"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.", time.Second, "0/2",
 		},
-		"no subject": {ratelimit.Caller{Plan: contract.Two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "0/2"},
 		"one of several": {
 			ratelimit.Caller{Subject: "a", Plan: contract.Two, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},
 			2, codes.ResourceExhausted, "CLIENT_BANNED",
@@ -188,7 +168,7 @@ func TestHeaderIsSentEarly(t *testing.T) {
 		return h(srv, ss)
 	}
 	conn := start(t, same, append(limits, grpc.ChainStreamInterceptor(early))...)
-	a, _ := stream(t.Context(), conn, 1)
+	a := stream(t.Context(), conn)
 	if got := a.header.Get("x-ratelimit-remaining"); len(got) != 1 || got[0] != "1" || len(a.header.Get("own")) != 1 {
 		t.Errorf("header %v, trailer %v, want x-ratelimit-remaining and own in the header", a.header, a.trailer)
 	}
@@ -232,28 +212,4 @@ func TestCallsAsRequests(t *testing.T) {
 		handler := func(context.Context, any) (any, error) { return nil, nil }
 		must(unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: unaryMethod}, handler))
 	}
-}
-
-// A handler settles what a call costs, for all subjects that cost as much as the call. A
-// settled call is not given back.
-func TestSettle(t *testing.T) {
-	hundred := ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		engine := contract.NewClock().Engine(t)
-		charged := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: contract.Two}, {Subject: "calls", Plan: contract.Two, Cost: 1}}}
-		handler := func(ctx context.Context, _ string) (string, error) {
-			r := limit.FromContext(ctx)
-			if d := r.Decision(); d.Plan != contract.Two || d.States[0].Remaining != 1 || r.Caller().Subject != "all" {
-				t.Errorf("the handler finds %+v for %s", d, r.Caller().Subject)
-			}
-			if err := r.Settle(ctx, 7); err != nil {
-				t.Error(err)
-			}
-			return "", status.Error(codes.Internal, "after the work")
-		}
-		expect(t, call(t.Context(), start(t, handler, limited(t, engine, contract.Caller(charged), gatehousegrpc.Options{Context: true, ChargeIf: gatehousegrpc.NotServerError})...)), codes.Internal, "after the work")
-		if n, calls := contract.Used(t, engine, "ann", hundred), contract.Used(t, engine, "calls", contract.Two); n != 7 || calls != 1 {
-			t.Errorf("%d units used, and %d of calls; want 7 and 1", n, calls)
-		}
-	})
 }

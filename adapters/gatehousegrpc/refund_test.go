@@ -164,9 +164,9 @@ func TestChargeIf(t *testing.T) {
 					}
 					return status.Code(err) == codes.Unauthenticated
 				}
-				handler := func(context.Context, string) (string, error) {
-					if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
-						t.Errorf("%d units used while the call runs, want 1", n)
+				handler := func(ctx context.Context, _ string) (string, error) {
+					if n := contract.Used(t, engine, "ann", contract.Two); n != 1 || opts.Context != (limit.FromContext(ctx) != nil) {
+						t.Errorf("%d units used while the call runs, want 1; a reservation: %t", n, limit.FromContext(ctx) != nil)
 					}
 					if c.err == nil {
 						panic("bug")

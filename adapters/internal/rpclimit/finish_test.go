@@ -138,10 +138,12 @@ func TestWaitsAreRoundedUp(t *testing.T) {
 	}
 }
 
-// An error without a text has that of its status.
-func TestMessageIsNeverEmpty(t *testing.T) {
-	d := FromError(apierror.New(http.StatusNotFound, "no_tenant", ""))
-	if d.Message != "Not Found" || d.Reason != "NO_TENANT" || d.Code != NotFound {
-		t.Errorf("denial %+v", d)
+// An error without a text has that of its status. A status that is not UTF-8 cannot be sent.
+func TestMessages(t *testing.T) {
+	for message, want := range map[string]string{"": "Not Found", "Kein \xff.": "Kein \uFFFD."} {
+		d := FromError(apierror.New(http.StatusNotFound, "no_tenant", message))
+		if d.Message != want || d.Reason != "NO_TENANT" || d.Code != NotFound {
+			t.Errorf("%q: denial %+v, want %q", message, d, want)
+		}
 	}
 }
