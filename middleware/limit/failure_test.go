@@ -175,7 +175,12 @@ func TestInvalidCalls(t *testing.T) {
 					var observed error
 					opts.Name = "one" // of all limits on an engine
 					opts.Cost = func(*http.Request) int64 { return tt.cost }
-					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
+					want := tt.caller.Plan == plan
+					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+						if observed = err; (d.Plan != nil) != want {
+							t.Errorf("observed the plan %v", d.Plan)
+						}
+					}
 					opts.Headers = limit.XRateLimit | limit.DraftRateLimit
 					w := get(handler(l, tt.caller, opts, ok))
 					var body struct{ Code string }
@@ -193,7 +198,6 @@ func TestInvalidCalls(t *testing.T) {
 					if w.Header().Get("Retry-After") != "" {
 						t.Error("the response has Retry-After, though a retry does not help")
 					}
-					want := tt.caller.Plan == plan
 					for _, field := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit", "Ratelimit-Policy"} {
 						if got := w.Header()[field]; (got != nil) != want {
 							t.Errorf("%s is %q, want a value: %t", field, got, want)

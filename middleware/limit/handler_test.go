@@ -143,21 +143,6 @@ func TestIdentifyFails(t *testing.T) {
 	}
 }
 
-// The zero Plan is not valid, and says nothing that could be told.
-func TestZeroPlanHasNoFields(t *testing.T) {
-	for _, opts := range []limit.Options{{}, {Shadow: true}, {FailOpen: true, Headers: everyHeader}} {
-		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
-			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
-				t.Errorf("observed plan %v and error %v", d.Plan, err)
-			}
-		}
-		w := get(handler(atNow(), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
-		if fields := rateFields(w.Header()); fields != nil {
-			t.Errorf("%+v: the response has %q", opts, fields)
-		}
-	}
-}
-
 const everyHeader = limit.XRateLimit | limit.DraftRateLimit
 
 // A suspended caller gets 403, is not told to retry, and is never struck or banned.

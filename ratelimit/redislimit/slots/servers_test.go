@@ -91,26 +91,6 @@ func TestProcessIsKilledOrPaused(t *testing.T) {
 	enter(t, here, "ann", 3, false)
 }
 
-// The server is restarted empty, hangs and goes on. The pool adds the leases by itself.
-func TestServerFails(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	c := clientOf(t, s.Addr)
-	p := poolOf(t, c, brief)
-	take(t, p, 2)
-	s.Restart()
-	eventually(t, "the leases are back", func() bool { return len(leases(t, c, "ann")) == 2 })
-	p.Wait(20 * time.Millisecond)
-	s.Stop()
-	if leave, err := p.Enter(t.Context(), "ann", 3); leave == nil || err == nil {
-		t.Errorf("a slot %v, error %v, want one with an error", leave != nil, err)
-	}
-	enter(t, p, "ann", 3, false)
-	s.Cont()
-	eventually(t, "the lease is there", func() bool { return len(leases(t, c, "ann")) == 3 })
-	p.Wait(time.Minute)
-}
-
 // Of several servers, one that hangs does not end leases on others. The keys are on all.
 func TestOneOfSeveralServersHangs(t *testing.T) {
 	t.Parallel()
