@@ -2,13 +2,10 @@ package main_test
 
 import (
 	"encoding/json"
-	"net/url"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -95,34 +92,6 @@ func TestKeysWithoutPostgres(t *testing.T) {
 	}
 }
 
-// Other programs use all connections of PostgreSQL.
-func TestTooManyConnections(t *testing.T) {
-	testenv.Long(t, "fills a PostgreSQL of its own")
-	t.Parallel()
-	s := postgrestest.Start(t, "max_connections=6", "superuser_reserved_connections=1")
-	s.Exec("postgres", "CREATE ROLE pets LOGIN PASSWORD 'hush'", "CREATE DATABASE pets OWNER pets")
-	dir, config := onPostgres(t, s.UserURL("pets", "hush", "pets"))
-	key := roomyKey(t, dir, "ann", config)
-	p := serve(t, dir, config)
-	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-
-	release := takeConnections(t, s)
-	eventually(t, "requests are refused", func() bool {
-		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-		must(t, err)
-		if a.status != 201 {
-			checkUnavailable(t, a)
-		}
-		return a.status == 503
-	})
-	a := mustAsk(t, 503, "GET", p.admin+"/readyz", "", "")
-	if !strings.Contains(string(a.body), "connections") {
-		t.Errorf("/readyz says %s, want that there are too many connections", a.body)
-	}
-	release()
-	acknowledgesSoon(t, p, key)
-}
-
 // acknowledgesSoon waits until a server is ready and stores pets again.
 func acknowledgesSoon(t *testing.T, p *process, key string) {
 	t.Helper()
@@ -130,64 +99,6 @@ func acknowledgesSoon(t *testing.T, p *process, key string) {
 		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 		return err == nil && a.status == 201 && isReady(t, p)
 	})
-}
-
-// takeConnections ends the connections to the database of the server and takes all of
-// them, until release.
-func takeConnections(t *testing.T, s *postgrestest.Server) (release func()) {
-	t.Helper()
-	ctx := t.Context()
-	other := s.UserURL("pets", "hush", "postgres")
-	admin, err := pgx.Connect(ctx, s.URL("postgres"))
-	must(t, err)
-	var taken []*pgx.Conn
-	full := func() bool {
-		if _, err := admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'pets'"); err != nil {
-			t.Fatal(err)
-		}
-		for {
-			c, err := pgx.Connect(ctx, other)
-			if err != nil {
-				break
-			}
-			taken = append(taken, c)
-		}
-		var left int
-		must(t, admin.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'pets'").Scan(&left))
-		return left == 0
-	}
-	eventually(t, "all connections are taken", full)
-	return func() {
-		for _, c := range append(taken, admin) {
-			c.Close(ctx)
-		}
-	}
-}
-
-// When a synchronous standby replaces the primary, no pet is lost, and the server finds
-// the new primary by itself.
-func TestPostgresFailover(t *testing.T) {
-	testenv.Long(t, "promotes a standby")
-	t.Parallel()
-	primary := postgrestest.Start(t)
-	standby := primary.StartStandby()
-	primary.Synchronous()
-	u, err := url.Parse(primary.URL("postgres"))
-	must(t, err)
-	both := strings.Replace(u.String(), primary.Addr, primary.Addr+","+standby.Addr, 1) + "&target_session_attrs=read-write"
-	dir, config := onPostgres(t, both, manyUncharged)
-	key := roomyKey(t, dir, "ann", config)
-	p := serve(t, dir, config)
-	load := startTraffic(t, p.api, key, 8)
-	load.flows(t, 50)
-	primary.Kill()
-	load.fails(t)
-	eventually(t, "the server is not ready", func() bool { return !isReady(t, p) })
-	standby.Promote()
-	load.flows(t, 50)
-	load.stop()
-	checkOutage(t, load, p, key)
-	eventually(t, "readiness", func() bool { return isReady(t, p) })
 }
 
 // PostgreSQL accepts what it is sent and answers nothing.

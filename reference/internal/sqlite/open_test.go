@@ -326,8 +326,9 @@ func TestBusyDatabase(t *testing.T) {
 	other := raw(t, path)
 	execute(t, other, "BEGIN IMMEDIATE")
 
-	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("CreatePet while another process writes = %v, want an error that wraps ErrUnavailable", err)
+	_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "unavailable: another process locks the file for too long") {
+		t.Errorf("CreatePet while another process writes = %v, want an error that wraps ErrUnavailable and says why", err)
 	}
 	if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 1}); err != nil || len(pets) > 0 {
 		t.Errorf("ListPets while another process writes = %v, %v, want no pets", pets, err)
