@@ -33,7 +33,9 @@ func Open(file string, opts Options) (l *Limiter, save func() error, err error) 
 	var s fileState
 	data, err := os.ReadFile(file)
 	if err == nil {
-		err = json.Unmarshal(data, &s)
+		if err = json.Unmarshal(data, &s); err == nil && len(s.Secret) == 0 {
+			err = errors.New("it is not a file of usage") // but settings, for instance, which save would replace
+		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("memory: reading usage from %s: %w", file, err)

@@ -33,6 +33,7 @@ func wantRemaining(t *testing.T, l *Limiter, subject string, want int64) {
 func TestFile(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "usage")
+	t.Setenv("TMPDIR", filepath.Join(folder, "none")) // a file cannot be renamed from another file system
 	for want := int64(9); want >= 7; want-- {
 		l, save := open(t, file)
 		bans, err := l.Bans(ctx)
@@ -86,6 +87,8 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 		"a folder":        {".", "", Options{}, "is a directory"},
 		"a wrong option":  {"option", string(content), Options{MaxSubjects: -1}, "Options.MaxSubjects"},
 		"a secret of one": {"one", `{"Secret":"AA=="}`, Options{}, "Secret must have 32 bytes"},
+		"other JSON":      {"json", `{"Listen":":80"}`, Options{}, "not a file of usage"},
+		"null":            {"null", "null", Options{Secret: other}, "not a file of usage"},
 	} {
 		path := filepath.Join(folder, c.file)
 		if c.file != "." {
