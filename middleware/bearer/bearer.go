@@ -198,10 +198,13 @@ func (a *Authenticator[P]) refusal(ctx context.Context) (challenge []string, err
 	case Authenticated:
 		return nil, nil
 	case Unavailable, Refused:
-		if public, _ := errors.AsType[*apierror.Error](id.reason); public != nil {
-			return nil, public
+		switch public, _ := errors.AsType[*apierror.Error](id.reason); {
+		case public == nil:
+			return nil, refused.err.Wrap(id.reason)
+		case id.outcome == Refused:
+			return nil, public // what verify wrapped it in is not logged: it may be one of a flood
 		}
-		return nil, refused.err.Wrap(id.reason)
+		return nil, id.reason
 	}
 	if errors.Unwrap(id.reason) == errTooLong { // logged, since the token may be good
 		return refused.challenge, refused.err.Wrap(id.reason)

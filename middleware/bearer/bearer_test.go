@@ -226,6 +226,10 @@ func TestLog(t *testing.T) {
 	if !strings.Contains(log.String(), "connection refused") || strings.Contains(w.Body.String(), "refused") {
 		t.Errorf("the log must have the cause of a 503, and the body must not: %q, %q", log.String(), w.Body)
 	}
+	serve(h, request("Bearer maintained"))
+	if !strings.Contains(log.String(), "asking: 503 maintenance") {
+		t.Errorf("log %q, want the cause of a 503 of the verify function", log.String())
+	}
 	// A token too long to verify may be a good one.
 	log.Reset()
 	serve(h, request("Bearer "+strings.Repeat("x", 20_000)))
