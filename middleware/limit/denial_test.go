@@ -236,6 +236,7 @@ func TestErrors(t *testing.T) {
 		{"identify fails, shadow", l, limited, errors.New("secret"), shadow, 1, "200 ok", "", 0},
 		{"no answer for identify", l, limited, away, opts, 1, "418 / unavailable map[]", "1", 1},
 		{"no answer for identify, open", l, limited, away, open, 1, "200 ok", "", 1},
+		{"invalid too, open", l, limited, fmt.Errorf("%w: %w", ratelimit.ErrInvalid, away), open, 1, "418 / internal map[]", "", 0},
 		{"an answer of identify", l, limited, fmt.Errorf("%w: %w", away, busy), opts, 1, "418 / busy map[]", "2", 1},
 	} {
 		cost, observed = step.cost, 0

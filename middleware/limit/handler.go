@@ -163,7 +163,7 @@ func cancelledBy(r *http.Request, err error) bool {
 // notIdentified serves or answers a request of an unknown caller. An identify function that
 // could not ask its store is treated like an engine that could not decide.
 func (g *limitHandler) notIdentified(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, err error) {
-	failed := errors.Is(err, ratelimit.ErrUnavailable) && !cancelledBy(r, err)
+	failed := errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, ratelimit.ErrInvalid) && !cancelledBy(r, err)
 	if failed && g.Observe != nil {
 		g.Observe(r, c, ratelimit.Decision{}, err)
 	}
