@@ -112,8 +112,8 @@ func (p *peer) exchange(ctx context.Context, pause time.Duration) {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		if len(sent) == 0 {
-			sent = p.drain()
+		if len(sent) == 0 || ctx.Err() != nil { // at the end everything
+			sent = append(sent, p.drain()...)
 		}
 		if len(sent) == 0 {
 			continue

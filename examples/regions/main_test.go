@@ -162,7 +162,11 @@ func TestWhatIsExchanged(t *testing.T) {
 // process has charged before it ends is sent.
 func TestWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight
+		var cut atomic.Bool
 		regions, stop := newRegions(t, 2, 7*time.Second, func(add func(context.Context, []usage) error, all []usage) error {
+			if cut.Load() {
+				return errors.New("cut")
+			}
 			return add(context.Background(), all)
 		})
 		take := func(cost int64) {
@@ -180,10 +184,14 @@ func TestWindows(t *testing.T) {
 			t.Errorf("the other region has counted %d in the minute and %d in the day, %v, want 4 and 7", minute, day, err)
 		}
 		take(1)
+		cut.Store(true)
+		time.Sleep(time.Second) // this is sent in vain
+		cut.Store(false)
+		take(1)
 		stop()
 		time.Sleep(time.Second)
-		if used := regions[1].used(t, "user:ann"); used != 8 {
-			t.Errorf("the other region has counted %d, want 8", used)
+		if used := regions[1].used(t, "user:ann"); used != 9 {
+			t.Errorf("the other region has counted %d, want 9", used)
 		}
 	})
 }
