@@ -176,25 +176,28 @@ func TestWriteAndTranslate(t *testing.T) {
 		},
 		Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
 			if r.URL.Path == "/page" {
-				w.Header().Set("Content-Type", "text/html")
 				w.WriteHeader(e.Status)
-				fmt.Fprint(w, "<p>", e.Message)
+				fmt.Fprint(w, "<p>", e.Message) // of which net/http knows the type
 			}
 		},
 	}
 	srv := serve(t, rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Etag", `"success"`)
 		w.Header().Set("Content-Length", "7")
-		if r.URL.RawQuery == "panic" {
+		w.Header().Set("Content-Type", "image/png")
+		switch r.URL.RawQuery {
+		case "panic":
 			panic("no")
+		case "retry":
+			w.Header().Set("Retry-After", "9")
 		}
 		rs.Respond(w, r, busy.Preencoded())
 	})))
 	for _, tt := range []struct{ target, status, content, retry, body string }{
-		{"/page", "503", "text/html", "2", "<p>busy auf Deutsch map[place:7]"},
-		{"/page?panic", "500", "text/html", "", "<p>internal auf Deutsch map[]"},
+		{"/page", "503", "text/html; charset=utf-8", "2", "<p>busy auf Deutsch map[place:7]"},
+		{"/page?panic", "500", "text/html; charset=utf-8", "", "<p>internal auf Deutsch map[]"},
 		{"/", "503", "application/json", "2", `{"code":"busy","message":"busy auf Deutsch map[place:7]","status":503}` + "\n"},
-		{"/english", "503", "application/json", "2", `{"code":"busy","message":"Busy.","status":503}` + "\n"},
+		{"/english?retry", "503", "application/json", "9", `{"code":"busy","message":"Busy.","status":503}` + "\n"},
 	} {
 		res := do(t, srv, http.MethodGet, tt.target)
 		got := []string{fmt.Sprint(res.StatusCode), res.Header.Get("Content-Type"), res.Header.Get("Retry-After"), res.body}
