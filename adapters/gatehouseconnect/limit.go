@@ -195,7 +195,7 @@ type Options struct {
 	FailOpen bool
 	Headers  limit.HeaderSet // in the header of the response
 	Context  bool            // Settle is for the messages of a stream, for instance
-	Shadow   bool
+	Shadow   bool            // sets no fields either
 	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors   *apierror.Responder
 
