@@ -130,7 +130,7 @@ func TestProtect(t *testing.T) {
 		{"refused by verify", []string{"Bearer busy"}, bearer.Options{},
 			response{429, nil, []string{"2"}, `{"code":"slow_down","message":"Slowly.","status":429}`}},
 		{"unavailable, says verify", []string{"Bearer maintained"}, bearer.Options{},
-			response{503, nil, []string{"60"}, `{"code":"maintenance","message":"Service Unavailable","status":503}`}},
+			response{500, nil, []string{"60"}, `{"code":"maintenance","message":"Internal Server Error","status":500}`}},
 		{"401 of verify", []string{"Bearer ended"}, bearer.Options{}, invalid},
 		{"no error in the error", []string{"Bearer nothing"}, bearer.Options{Errors: quiet}, response{503, nil, []string{"5"}, unavailableBody}},
 	}
@@ -227,8 +227,8 @@ func TestLog(t *testing.T) {
 		t.Errorf("the log must have the cause of a 503, and the body must not: %q, %q", log.String(), w.Body)
 	}
 	serve(h, request("Bearer maintained"))
-	if !strings.Contains(log.String(), "asking: 503 maintenance") {
-		t.Errorf("log %q, want the cause of a 503 of the verify function", log.String())
+	if !strings.Contains(log.String(), "asking: 500 maintenance") {
+		t.Errorf("log %q, want the cause of a 500 of the verify function", log.String())
 	}
 	// A token too long to verify may be a good one.
 	log.Reset()

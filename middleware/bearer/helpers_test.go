@@ -27,7 +27,7 @@ func verify(_ context.Context, token string) (user, error) {
 	case "busy":
 		return user{}, fmt.Errorf("asking: %w", &apierror.Error{Status: 429, Code: "slow_down", Message: "Slowly.", RetryAfter: 1500 * time.Millisecond})
 	case "maintained":
-		return user{}, fmt.Errorf("asking: %w", &apierror.Error{Status: 503, Code: "maintenance", RetryAfter: time.Minute})
+		return user{}, fmt.Errorf("asking: %w", &apierror.Error{Status: 500, Code: "maintenance", RetryAfter: time.Minute})
 	case "ended":
 		return user{}, apierror.New(401, "session_ended", "The session has ended.")
 	case "nothing":
