@@ -198,10 +198,8 @@ type Options struct {
 	Errors   *apierror.Responder
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler
-	// returned: [NotServerError], or failed sign-ins alone, for instance. The limiter must
-	// be an engine.Adjuster. Each call is charged before it is served, so that concurrent
-	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
-	// when the call or the stream has ended, the charge is given back.
+	// returned: [NotServerError], or failed sign-ins alone, for instance. It is asked when
+	// the call or the stream has ended. The rest is as in [limit.Options].
 	//
 	// The context of r is that of the handler. err is nil if the call succeeded, and has the
 	// status INTERNAL if the handler panicked.
