@@ -84,7 +84,7 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 	save(t, first, db)
 	take(t, first, "owner:ada", 5)
 	take(t, first, "owner:bob", 1)
-	must(t, first.Ban(t.Context(), "owner:eve", time.Hour, ""))
+	must(t, first.Ban(t.Context(), "owner:eve", time.Hour, "a lost laptop"))
 	save(t, first, db)
 	take(t, first, "owner:ada", 1) // not saved
 	must(t, db.Close())
@@ -96,7 +96,7 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 		}
 	}
 	bans, err := second.Bans(t.Context())
-	want := []ratelimit.Ban{{Subject: "owner:eve", Ends: noon.Add(time.Hour)}}
+	want := []ratelimit.Ban{{Subject: "owner:eve", Ends: noon.Add(time.Hour), Reason: "a lost laptop"}}
 	if diff := cmp.Diff(want, bans, cmp.Comparer(time.Time.Equal)); err != nil || diff != "" {
 		t.Errorf("bans after the restart (-want +got):\n%s%v", diff, err)
 	}
@@ -105,7 +105,7 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 func TestABanEndedRightAfterARestartStaysEnded(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	first := load(t, db, noon)
-	must(t, first.Ban(t.Context(), "owner:eve", time.Hour, ""))
+	must(t, first.Ban(t.Context(), "owner:eve", time.Hour, "a lost laptop"))
 	save(t, first, db)
 	second := load(t, db, noon)
 	if was, err := second.Unban(t.Context(), "owner:eve"); err != nil || !was {
@@ -305,7 +305,7 @@ func TestAClockThatWasAheadRemovesNothing(t *testing.T) {
 	l, _, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: func() time.Time { return now }})
 	must(t, err)
 	take(t, l, "owner:ada", 30)
-	must(t, l.Ban(t.Context(), "owner:eve", time.Hour, ""))
+	must(t, l.Ban(t.Context(), "owner:eve", time.Hour, "a lost laptop"))
 	save(t, l, db)
 	now = noon.Add(48 * time.Hour)
 	// So much that every part of the file is written again.
