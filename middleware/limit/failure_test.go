@@ -128,11 +128,21 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 	} {
 		observed := false
 		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
-		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-		w := httptest.NewRecorder()
-		handler(waiting{}, caller, tt.opts, ok).ServeHTTP(w, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil))
-		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.code) || observed != tt.observed {
-			t.Errorf("%s: %d %s, observed: %v; want %d %s, %v", tt.name, w.Code, w.Body, observed, tt.status, tt.code, tt.observed)
+		tt.opts.Errors = quiet
+		for asked, identify := range map[string]func(*http.Request) (ratelimit.Caller, error){
+			"engine": fixed(caller),
+			"identify": func(r *http.Request) (ratelimit.Caller, error) {
+				_, err := waiting{}.Take(r.Context(), "", nil, 1)
+				return caller, err
+			},
+		} {
+			w := httptest.NewRecorder()
+			h := must(limit.New(waiting{}, identify, tt.opts))(http.HandlerFunc(ok))
+			h.ServeHTTP(w, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil))
+			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.code) || observed != tt.observed {
+				t.Errorf("%s, %s: %d %s, observed: %v; want %d %s, %v", tt.name, asked, w.Code, w.Body, observed, tt.status, tt.code, tt.observed)
+			}
+			observed = false
 		}
 	}
 }
