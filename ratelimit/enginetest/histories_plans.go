@@ -62,7 +62,7 @@ var historyPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
 		ratelimit.MustPlan("yet others", hard, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
 		ratelimit.MustPlan("large", p, sec(fixedwindow.MaxUnits, 10), sec(fixedwindow.MaxUnits-1, 60)),
-		ratelimit.MustPlan("32 bits", p, sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
+		ratelimit.MustPlan("32 bits", p, sec(1<<32-2, 7), sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
 	}
 }()
 
