@@ -342,6 +342,13 @@ func TestLossOfABan(t *testing.T) {
 			p.forget()
 			return err
 		}, 0, ratelimit.Allowed, 0},
+		{"it is lost, with usage, and begun again for longer", func(p *processes) error {
+			_, err := p.all[0].Unban(ctx, "a")
+			p.take(0, "a", daily, 600)
+			err = errors.Join(err, p.all[0].Ban(ctx, "a", time.Hour, ""))
+			p.forget()
+			return errors.Join(err, p.all[1].Ban(ctx, "a", 2*time.Hour, "again"))
+		}, 0, ratelimit.Banned, 2 * time.Hour},
 		{"its end is near", func(p *processes) error {
 			time.Sleep(time.Hour - 1500*time.Millisecond)
 			p.forget()

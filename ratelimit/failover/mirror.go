@@ -59,6 +59,9 @@ func (m *mirror) restore(ctx context.Context, charges []ratelimit.Charge, decisi
 		if err != nil || !less(d, &here, 0) {
 			continue
 		}
+		if d.BanEnds > 0 {
+			here.BanEnds = 0 // the ban there may be a new one, which Restore would replace
+		}
 		givenBack, err := m.restorer.Restore(ctx, c.Subject, &here)
 		if err != nil {
 			return false, err
