@@ -128,7 +128,11 @@ local function change(k, v)
   end
   if named and named ~= '' and not mark(charged) then return v end
   read_open(k)
-  if op == 'r' then note(cost) end
+  if op == 'r' then
+    local last = now -- the charge may be lost, and known elsewhere
+    for _, w in ipairs(charged) do last = max(last, min(w.ending, ahead(w.length))) end
+    note(cost, last)
+  end
   local given = op == 'l' and noted() or 0
   local function at(length, ending)
     local w = find(length)
@@ -182,7 +186,7 @@ function operations.b(k)
   read(k)
   if subject.expires <= now then clear() end
   local afterlife = subject.expires - subject.ban_ends
-  if banned() and subject.ban_ends > after(0) + number(arg, 2) + 2 then note(MAX_UNITS) end
+  if banned() and subject.ban_ends > after(0) + number(arg, 2) + 2 then note(MAX_UNITS, now) end
   ban(number(arg, 2), number(arg, 6))
   if byte(arg, 10) then
     subject.ban_length, subject.reason = subject.ban_length + BY_HAND, sub(arg, 11)
@@ -198,7 +202,7 @@ end
 function operations.u(k, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
-  note(MAX_UNITS)
+  note(MAX_UNITS, now)
   clear()
   store()
   call('ZREM', KEYS[2], named)
@@ -208,7 +212,7 @@ end
 function operations.x(k)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
-  note(MAX_UNITS)
+  note(MAX_UNITS, now)
   call('DEL', KEYS[k])
   call('ZREM', KEYS[2], named)
   return ''

@@ -49,6 +49,11 @@ func TestRestore(t *testing.T) {
 		}, 25, "35 35 0s"},
 		{"lost, and some given back meanwhile", two, 60, func(r *restoring) { r.flush(); r.take(3); r.giveBack(2, "") }, 2, "58 58 0s"},
 		{"the same of a smooth quota", smooth, 60, func(r *restoring) { r.flush(); r.take(3); r.giveBack(2, "") }, 2, "58 0s"},
+		{"lost, and given back before anything was used", two, 60, func(r *restoring) {
+			r.flush()
+			r.giveBack(20, "")
+			r.pass(time.Minute)
+		}, 20, "40 40 0s"},
 		{"as much given back as was used", smooth, 60, func(r *restoring) { r.giveBack(60, "") }, 60, "0 0s"},
 		{"reset", two, 60, (*restoring).reset, all, "0 0 0s"},
 		{"a window has ended", two, 60, func(r *restoring) { r.flush(); r.pass(time.Hour) }, 0, "0 60 0s"},

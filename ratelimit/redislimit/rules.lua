@@ -380,11 +380,12 @@ local function noted()
   return eight(v, 1), number(v, 9)
 end
 
--- note notes that units will be given back to the subject at hand.
-local function note(units)
+-- note notes that units will be given back to the subject at hand. That matters until a time
+-- at least, also if what it has now ends earlier.
+local function note(units, least)
   local given, last = noted()
   local _, ending = value()
-  last = max(last, ending, now)
+  last = max(last, ending, least)
   call('SET', KEYS[#KEYS], eight_bytes(min(given + units, MAX_UNITS)) .. four(last), 'EXAT', last + AFTERLIFE)
 end
 
