@@ -165,6 +165,8 @@ func (s *subject) load(r Record) error {
 	switch {
 	case len(r.Data) == 0, r.Expires*int64(time.Second)+keepExpired <= s.now:
 		s.drop(r.Key) // an earlier record may have loaded it, also one that expires later
+		s.freeze()
+		s.unfreeze() // the account has the end of a ban too
 		return nil
 	case r.Data[0] != head[0]:
 		return errData

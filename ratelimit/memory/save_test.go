@@ -257,7 +257,7 @@ func (h *saveHistory) step() {
 		h.refund()
 		h.refund = func() {}
 	case 4:
-		_ = h.engine.Ban(ctx, name, time.Duration(1+h.rand.IntN(3600))*time.Second, "")
+		_ = h.engine.Ban(ctx, name, time.Duration(1+h.rand.IntN(3600))*time.Second, []string{"", "a text", "strikes"}[h.rand.IntN(3)])
 	case 5:
 		_, _ = h.engine.Unban(ctx, name)
 	case 6:
@@ -331,6 +331,25 @@ func (h *saveHistory) compare(what string, again *Limiter) {
 }
 
 var testSecret = []byte("a secret that every run shares..")
+
+// The account has the end of a ban too. It loses it with the record.
+func TestLoadEndsABan(t *testing.T) {
+	l := newLimiter(t, Options{})
+	take(t, l, "a", statePlan)
+	var file []Record
+	for _, do := range []func() error{
+		func() error { return l.Ban(ctx, "a", time.Hour, "strikes") },
+		func() error { _, err := l.Unban(ctx, "a"); return err },
+	} {
+		err := errors.Join(do(), l.Save(func(r []Record) error { file = append(file, r...); return nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := take(t, restart(t, l, file), "a", statePlan); !d.Allowed() {
+		t.Errorf("got %v, want allowed: the ban was ended", d.Outcome)
+	}
+}
 
 // savedBan returns the records of a subject that is banned.
 func savedBan(t testing.TB, opts Options) (account, record Record) {
