@@ -79,14 +79,15 @@ func (l *Limiter) Records(first, last uint64) []Record {
 func (s *segment) appendRecords(records []Record, first, last uint64, changed bool) []Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var saved meter
+	t, saved := s.table.Load(), meter(0)
 	if changed {
 		for _, key := range s.forgotten {
-			records = append(records, Record{Key: key})
+			if _, found := t.find(key); !found { // otherwise it came back, and Load may have loaded that
+				records = append(records, Record{Key: key})
+			}
 		}
 		s.forgotten, saved = nil, dirty
 	}
-	t := s.table.Load()
 	for i := range t.slots {
 		slot := t.slot(i)
 		if h := slot.hash(); h != 0 && first <= h && h <= last && (!changed || slot.meter().has(dirty)) {

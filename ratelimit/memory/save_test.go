@@ -280,7 +280,7 @@ func (h *saveHistory) step() {
 	case 12:
 		if h.rand.IntN(4) == 0 {
 			h.save(nil)
-			h.engine, h.refund = h.load(h.lastRecords()), func() {}
+			h.engine, h.refund = h.load([][]Record{h.lastRecords(), h.file}[h.rand.IntN(2)]), func() {}
 		}
 	}
 }
