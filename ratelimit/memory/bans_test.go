@@ -113,7 +113,7 @@ func TestNamesAreBounded(t *testing.T) {
 			for i := range subjects {
 				banned := name(i)
 				for range 2 { // the second ban needs no second name
-					if err := l.Ban(ctx, banned, time.Second, ""); err != nil {
+					if err := l.Ban(ctx, banned, time.Second, strings.Repeat("r", 200)); err != nil {
 						t.Fatal(err)
 					}
 				}
