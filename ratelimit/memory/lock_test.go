@@ -191,6 +191,10 @@ func TestSlotHasTheBan(t *testing.T) {
 		take(t, l, fmt.Sprint(i), roomy)
 	}
 	want("in a table that has grown", ends)
+	clock.Set(noonSharp().Add(-10 * time.Second))
+	for i := range 100 * len(l.segments) { // their bans begin before that of a
+		ban(t, l, fmt.Sprint(i), time.Hour)
+	}
 	clock.Set(noonSharp().Add(-2 * time.Second))
 	want("the clock stepped back", 0)
 	if d := take(t, l, "a", roomy); d.BanEnds != ends-2 || d.States[0].Remaining != fixedwindow.MaxUnits-5 {
