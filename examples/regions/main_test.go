@@ -146,7 +146,10 @@ func TestWhatIsExchanged(t *testing.T) {
 		if _, err2 := r.Take(t.Context(), "staff:joe", ratelimit.UnlimitedPlan("staff"), 1); err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
-		if n := len(r.peers[0].used); n != 2 {
+		r.peers[0].mu.Lock()
+		n := len(r.peers[0].used)
+		r.peers[0].mu.Unlock()
+		if n != 2 {
 			t.Errorf("%d usages wait for the next exchange, want one for each subject with quotas", n)
 		}
 		time.Sleep(time.Second)

@@ -37,5 +37,5 @@
 // back, this takes as much longer.
 //
 // A subject with requests in progress has one key, inflight:NAME:{SUBJECT}, a sorted set that
-// expires with the last lease. One server, a cluster and a ring work.
+// expires with the last lease. One server and a cluster work.
 package slots

@@ -98,7 +98,7 @@ func TestOneOfSeveralServersHangs(t *testing.T) {
 	client := redis.NewRing(&redis.RingOptions{
 		Addrs: map[string]string{"hung": hung.Addr, "live": live.Addr}, HeartbeatFrequency: time.Hour, ReadTimeout: time.Hour,
 	})
-	t.Cleanup(func() { client.Close() })
+	// It is not closed: a Ring panics if a pipeline is under way.
 	p, other := poolOf(t, client, brief), poolOf(t, client, time.Hour)
 	for i := range 40 {
 		subject := fmt.Sprint("user:", i)
