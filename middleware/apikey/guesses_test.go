@@ -151,6 +151,7 @@ func TestWhatCountsAsAGuess(t *testing.T) {
 				for i := range 20 {
 					same(t, "response", g.send(c.from, strings.ReplaceAll(c.key, "#", fmt.Sprint(i))), c.response)
 				}
+				synctest.Wait() // a slow look-up ends after its request
 				rest := "429 60"
 				if name == "a slow store" {
 					rest = "429 20" // after 20 times two seconds
