@@ -82,8 +82,8 @@ func busy() *adminAPI {
 	now := time.Now()
 	return &adminAPI{
 		bans: []object{
-			{"owner": hostile, "ends": now.Add(30 * time.Minute), "level": 3},
-			{"network": "2001:db8:1:2::/64", "ends": now.Add(50 * time.Second), "level": 1},
+			{"owner": hostile, "ends": now.Add(30 * time.Minute), "level": 3, "reason": "strikes"},
+			{"network": "2001:db8:1:2::/64", "ends": now.Add(50 * time.Second), "level": 1, "reason": "one page in a loop\u202e"},
 		},
 		answers: map[string]any{
 			"/state": object{
@@ -157,7 +157,7 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 		"#checks":       `Redis does not answer[^$]*1,210 open, 1,200 idle, 7 refused, 3 closed to make room, 1 waited[^$]*refused at [-0-9: ]+ \(UTC\): petstore.yaml:3:1`,
 		"#deprecations": `getPet\s+ada\s+1,205\s+120,345\s+[-0-9: ]+\s+in 1,474 days[^$]*listOwners\s+not used so far\s+no date`,
 		"#audit":        `ban.end\s+network:192.0.2.7/32\s+admin \(127.0.0.1\)`,
-		"#bans":         `in (?:30|29) min[^$]*3[^$]*2001:db8:1:2::/64 network[^$]*in [0-9]+ s`,
+		"#bans":         `in (?:30|29) min[^$]*\tstrikes, level 3[^$]*2001:db8:1:2::/64 network\s+in [0-9]+ s\s+one page in a loop\\u\{202E\}`,
 	} {
 		p.waitText(t, selector, pattern)
 	}

@@ -171,7 +171,7 @@ func TestDocsExplainLimits(t *testing.T) {
 	p.waitText(t, "#state", `^Refused. Try again in`)
 	p.screenshots(t, "docs-limited", "#listPets .send")
 
-	must(t, s.limits.Ban(t.Context(), "owner:eager", time.Minute, ""))
+	must(t, s.limits.Ban(t.Context(), "owner:eager", time.Minute, "strikes"))
 	send(t, p, "listPets", `Temporarily banned[^$]*because it kept sending requests[^$]*Try again in [^$]*does not prolong it`)
 	p.screenshots(t, "docs-banned", "#listPets .send")
 	send(t, p, "getUsage", `200 OK[^$]*"ban": \{`)

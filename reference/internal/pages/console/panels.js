@@ -91,7 +91,7 @@ export function showBans({ bans }, unban) {
   showRows(panel, bans.slice(0, mostBans), (ban) => `${ban.owner ?? ""}\n${ban.network ?? ""}`, (ban) => [
     { content: element("span", {}, named(ban.owner ?? ban.network), ban.owner === undefined ? element("span", { class: "small muted" }, " network") : null) },
     { text: `in ${duration((Date.parse(ban.ends) - now()) / 1000)}`, label: "ends" },
-    { text: ban.reason === "strikes" ? ban.level : ban.reason, number: true, label: "level" },
+    { text: ban.reason === "strikes" ? `strikes, level ${ban.level}` : visible(ban.reason), label: "reason" },
     { content: element("button", { type: "button", class: "danger", "aria-label": `Unban ${visible(ban.owner ?? ban.network)}`, click: () => unban(ban) }, "Unban") },
   ]);
   const more = find(".more", panel);

@@ -53,7 +53,7 @@ function refused(code, message, limits) {
   return notice("warn", banned ? "Temporarily banned" : "Limit reached", message,
     element("p", { class: "wait" }, countdown(limits.retries, "Try again in", "You can send requests again.")),
     element("p", {}, banned
-      ? "Every request is refused until the ban ends. Sending requests meanwhile does not prolong it, but the next ban lasts longer. "
+      ? "Every request is refused until the ban ends. Sending requests meanwhile does not prolong it. "
       : "The request was not charged. Requests that are sent before then are refused too, and many of them lead to a temporary ban. ",
     chapter("#bans", "How bans work"), " ", chapter("#limits", "How limits work")),
     find("#getUsage") === null ? null : element("p", {}, link("#getUsage", "Get the usage"), " to see all quotas and how many strikes are left: that is not charged, and works during a ban."));
