@@ -34,7 +34,7 @@ func TestRestore(t *testing.T) {
 		{"nothing is lost", two, 60, func(*restoring) {}, 0, "60 60 0s"},
 		{"more was used meanwhile", two, 60, func(r *restoring) { r.take(20) }, 0, "80 80 0s"},
 		{"all is lost, and some used meanwhile", two, 60, func(r *restoring) { r.flush(); r.take(20) }, 0, "60 60 0s"},
-		{"more than 32 bits", monthly, 1 << 39, (*restoring).flush, 0, fmt.Sprint(1<<39, " 0s")},
+		{"more than 32 bits", monthly, 1 << 39, (*restoring).flush, 0, fmt.Sprint(int64(1<<39), " 0s")},
 		{"a smooth quota", smooth, 60, (*restoring).flush, 0, "60 0s"},
 		{"a smooth quota, and some used meanwhile", smooth, 60, func(r *restoring) { r.flush(); r.take(20) }, 0, "60 0s"},
 		{"a smooth quota, and more used meanwhile", smooth, 60, func(r *restoring) { r.take(20) }, 0, "80 0s"},
