@@ -12,8 +12,7 @@ import (
 )
 
 // A record holds the strikes and the last ban of a subject that kept sending
-// requests after it was limited. Its slot is beside that of the account; slot
-// shows the bits.
+// requests after it was limited. Slot shows the bits.
 type record struct {
 	first   int64 // of the limited requests in a window, Unix milliseconds; 0: none
 	strikes int
@@ -34,8 +33,8 @@ const (
 	lengthMask = ownText - 1
 )
 
-// recordHash is the hash under which the record of the subject h is kept. It
-// leads to the same segment as h and, in its table, to a slot beside it.
+// recordHash is the hash under which the record of the subject h is kept, in the same
+// segment.
 func recordHash(h uint64) uint64 { return h | 1 }
 
 // accountHash is the hash of the account of the subject that has an account or a
