@@ -305,12 +305,6 @@ func showing(c ratelimit.Caller, i int) ratelimit.Caller {
 	return c
 }
 
-// reserved returns the i-th charge for a reservation.
-func (all *charged) reserved(i int, counted bool) reservedCharge {
-	c, d := all.charges[i], all.decisions[i]
-	return reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
-}
-
 // check reports whether a request can be decided.
 func check(p *ratelimit.Plan, subject string, cost int64) error {
 	return (*plan.Plan)(p).Check(subject, cost)

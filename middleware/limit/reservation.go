@@ -23,14 +23,14 @@ import (
 type Reservation struct {
 	limiter  ratelimit.Limiter
 	caller   ratelimit.Caller
-	deciding int // 0: own, otherwise the number of one of more
+	deciding int // the number of the charge that Decision is about
 
 	// hidden says that no handler has it, so that it is settled once, at the end of the request.
 	hidden bool
 
 	mu      sync.Mutex
-	own     reservedCharge
-	more    []reservedCharge
+	charges []reservedCharge  // the caller's own first
+	one     [1]reservedCharge // where charges is, if there is one
 	settled bool
 }
 
@@ -60,10 +60,7 @@ func (r *Reservation) Decision() ratelimit.Decision {
 	if r == nil {
 		return ratelimit.Decision{}
 	}
-	if r.deciding > 0 {
-		return r.more[r.deciding-1].decision
-	}
-	return r.own.decision
+	return r.charges[r.deciding].decision
 }
 
 // Caller returns what identify returned, with Options.Name and a slash before each subject.
@@ -116,12 +113,8 @@ func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
-	for i := -1; i < len(r.more); i++ {
-		c := &r.own
-		if i >= 0 {
-			c = &r.more[i]
-		}
-		if c.counted && (all || !c.fixed) {
+	for i := range r.charges {
+		if c := &r.charges[i]; c.counted && (all || !c.fixed) {
 			if failed := r.chargeTo(ctx, c, units); err == nil {
 				err = failed
 			}
@@ -196,13 +189,16 @@ func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d rateli
 	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, caller: c}}
 	res := &reserved.reservation
 	if all == nil {
-		res.own = reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
+		res.one[0] = reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
+		res.charges = res.one[:]
 		return reserved
 	}
-	res.own, res.more, res.deciding = all.reserved(0, counted), make([]reservedCharge, len(c.Also)), all.deciding
-	for i := range res.more {
-		res.more[i] = all.reserved(i+1, counted)
-		res.more[i].fixed = c.Also[i].Cost != 0
+	res.charges, res.deciding = make([]reservedCharge, len(all.charges)), all.deciding
+	for i, d := range all.decisions {
+		res.charges[i] = reservedCharge{
+			subject: all.charges[i].Subject, decision: d, charged: d.Cost,
+			counted: counted && metered(d.Plan), fixed: i > 0 && c.Also[i-1].Cost != 0,
+		}
 	}
 	return reserved
 }
