@@ -74,3 +74,15 @@ func Name(length time.Duration) string {
 	}
 	return strconv.FormatInt(int64(length/time.Second), 10) + "s"
 }
+
+// KindName returns the name of a kind of windows in header fields and metrics, where a plan
+// may have both kinds of days, and fixed windows and a smooth quota of one length.
+func KindName(kind time.Duration) string {
+	switch {
+	case kind < 0:
+		return "smooth-" + Name(-kind)
+	case kind == Day:
+		return "local-day"
+	}
+	return Name(kind)
+}

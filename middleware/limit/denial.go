@@ -87,7 +87,7 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 	var violated []string
 	for i, set := 0, refusing(d); set>>i > 0; i++ {
 		if set>>i&1 == 1 {
-			violated = append(violated, policyName(d.Plan, engine.Of(d.Plan).Quota(i)))
+			violated = append(violated, policyName(d.Plan, i))
 		}
 	}
 	return &apierror.Error{

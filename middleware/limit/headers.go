@@ -96,16 +96,9 @@ func setDraft(h http.Header, d *ratelimit.Decision) {
 	h[fieldDraft] = []string{string(b)}
 }
 
-// policyName is the name of a quota of p in the draft's fields. A plan may have both kinds
-// of days, and fixed windows and a smooth quota of one length.
-func policyName(p *ratelimit.Plan, q ratelimit.Quota) string {
-	name := fixedwindow.Name(q.Window)
-	switch {
-	case q.Window == fixedwindow.Day:
-		name = "local-day"
-	case q.Burst() > 0:
-		name = "smooth-" + name
-	}
+// policyName is the name of the i-th quota of p in the draft's fields.
+func policyName(p *ratelimit.Plan, i int) string {
+	name := fixedwindow.KindName(engine.Of(p).Kind(i))
 	if p.Scope() != "" {
 		name = p.Scope() + "-" + name
 	}

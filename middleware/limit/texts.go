@@ -63,7 +63,7 @@ func newTexts(p *ratelimit.Plan) *texts {
 	t := new(texts)
 	var policy strings.Builder
 	for i, q := range p.Quotas() {
-		t.limits[i], t.names[i] = strconv.FormatInt(atOnce(q), 10), policyName(p, q)
+		t.limits[i], t.names[i] = strconv.FormatInt(atOnce(q), 10), policyName(p, i)
 		if i > 0 {
 			policy.WriteString(", ")
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -191,7 +191,7 @@ func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
 	defer p.mu.Unlock()
 	name := other
 	if p.pairs < maxPairs {
-		name = windowName(window)
+		name = fixedwindow.KindName(window)
 	} else {
 		window = otherWindow
 	}
@@ -239,16 +239,3 @@ const (
 
 	other = "other" // stands for all further values
 )
-
-// windowName returns the word for a window, or its duration in seconds, as in the text
-// form of a quota. The length of a smooth quota has a minus sign.
-func windowName(window time.Duration) string {
-	if window == ratelimit.PerDay(1).In(time.UTC).Window {
-		return "local-day" // beside the day of a fixed length
-	}
-	if window < 0 {
-		return "smooth-" + windowName(-window)
-	}
-	_, name, _ := strings.Cut(ratelimit.Quota{Limit: 1, Window: window}.String(), "/")
-	return name
-}
