@@ -244,7 +244,7 @@ func (p *Plan) WindowEnd(i int, now int64) int64 {
 	case !q.IsCalendar():
 		return fixedwindow.End(now, q.Window)
 	}
-	return p.calendarBoundaries(i, now)[2]
+	return p.Boundaries(i, now)[2]
 }
 
 // WindowStart returns when the window of the i-th quota that ends at a time began. Both
@@ -267,19 +267,10 @@ func (p *Plan) WindowStart(i int, end int64) int64 {
 	return end - length
 }
 
-// Boundaries returns where four windows of the i-th quota that follow each other begin
-// and end, in Unix seconds. The time now, in Unix nanoseconds, lies in the second of them.
-func (p *Plan) Boundaries(i int, now int64) [5]int64 {
-	q := &p.quotas[i]
-	if !q.IsCalendar() {
-		end, length := fixedwindow.End(now, q.Window), int64(q.Window/time.Second)
-		return [5]int64{end - 2*length, end - length, end, end + length, end + 2*length}
-	}
-	return *p.calendarBoundaries(i, now)
-}
-
-// calendarBoundaries computes them only if now is in another window than the last time.
-func (p *Plan) calendarBoundaries(i int, now int64) *[5]int64 {
+// Boundaries returns where four windows of the i-th quota, which has calendar windows, that
+// follow each other begin and end, in Unix seconds. The time now, in Unix nanoseconds, lies in
+// the second of them. They are computed only if that is another one than the last time.
+func (p *Plan) Boundaries(i int, now int64) *[5]int64 {
 	t := fixedwindow.Seconds(now)
 	kept := p.boundaries[i].Load()
 	if kept == nil || t < kept[1] || t >= kept[2] {
