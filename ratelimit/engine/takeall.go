@@ -167,46 +167,37 @@ func (t *inOrder) giveBack(n int) {
 	if t.adjuster == nil || n == 0 {
 		return
 	}
-	b := givenBack{
-		adjuster: t.adjuster, charges: slices.Clone(t.charges[:n]), decisions: slices.Clone(t.decisions[:n]),
-		done: make(chan struct{}),
-	}
-	go b.run(context.WithoutCancel(t.ctx))
+	charges, decisions, done := slices.Clone(t.charges[:n]), slices.Clone(t.decisions[:n]), make(chan struct{})
+	adjuster, ctx := t.adjuster, context.WithoutCancel(t.ctx)
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, giveBackTimeout)
+		defer cancel()
+		for i := range decisions {
+			if adjuster.Adjust(ctx, charges[i].Subject, &decisions[i], 0, "") == nil {
+				spare(&decisions[i])
+			}
+		}
+	}()
 	select {
-	case <-b.done:
-		copy(t.decisions, b.decisions)
+	case <-done:
+		copy(t.decisions, decisions)
 	case <-t.ctx.Done():
 	}
 }
 
-// givenBack are charges that are given back.
-type givenBack struct {
-	adjuster  Adjuster
-	charges   []ratelimit.Charge
-	decisions []ratelimit.Decision
-	done      chan struct{}
-}
-
-func (b *givenBack) run(ctx context.Context) {
-	defer close(b.done)
-	ctx, cancel := context.WithTimeout(ctx, giveBackTimeout)
-	defer cancel()
-	for i := range b.decisions {
-		d := &b.decisions[i]
-		if b.adjuster.Adjust(ctx, b.charges[i].Subject, d, 0, "") != nil {
-			continue
+// spare makes d the decision about a charge that was given back.
+func spare(d *ratelimit.Decision) {
+	p := inner(d.Plan)
+	for k := range p.Len() {
+		if p.Kind(k) < 0 {
+			uncharge(d, k)
+		} else {
+			d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, p.Limit(k))
 		}
-		p := inner(d.Plan)
-		for k := range p.Len() {
-			if p.Kind(k) < 0 {
-				uncharge(d, k)
-			} else {
-				d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, p.Limit(k))
-			}
-		}
-		d.Outcome, d.Receipt.Others = ratelimit.Spared, [len(d.Receipt.Others)]fixedwindow.Window{}
-		Complete(d)
 	}
+	d.Outcome, d.Receipt.Others = ratelimit.Spared, [len(d.Receipt.Others)]fixedwindow.Window{}
+	Complete(d)
 }
 
 // peekFrom looks the charges from the n-th on up. It reports whether one of them would
