@@ -25,9 +25,7 @@ func (v *Verifier[P]) UnderWay() (n int) {
 
 // Shrink makes the cache of v hold fewer keys, and fewer look-ups of unknown keys run.
 func (v *Verifier[P]) Shrink(capacity, unknownLookups int) {
-	for i := range v.shards {
-		v.shards[i].init(capacity)
-	}
+	v.generation = (capacity + 2*shardCount - 1) / (2 * shardCount)
 	v.unknown = make(chan struct{}, unknownLookups)
 }
 

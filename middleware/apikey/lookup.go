@@ -23,13 +23,6 @@ type shard[P any] struct {
 	forgets int                   // calls of Forget
 }
 
-func (s *shard[P]) init(capacity int) {
-	perGeneration := (capacity + 2*shardCount - 1) / (2 * shardCount)
-	s.valid = newGenerations[P](perGeneration)
-	s.invalid = newGenerations[P](perGeneration)
-	s.lookups = make(map[Digest]*lookup[P])
-}
-
 // An answer is the result of a look-up. It never changes.
 type answer[P any] struct {
 	record  Record[P]
@@ -73,13 +66,7 @@ func (v *Verifier[P]) recent(age time.Duration) bool {
 	return -v.invalidTTL < age && age < v.invalidTTL
 }
 
-// cached returns an answer that is still fresh, or nil.
-func (v *Verifier[P]) cached(s *shard[P], d Digest) *answer[P] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return v.cachedLocked(s, d)
-}
-
+// cachedLocked returns an answer that is still fresh, or nil.
 func (v *Verifier[P]) cachedLocked(s *shard[P], d Digest) *answer[P] {
 	if a := s.valid.find(d); a != nil && v.fresh(a) {
 		return a
@@ -91,25 +78,18 @@ func (v *Verifier[P]) cachedLocked(s *shard[P], d Digest) *answer[P] {
 }
 
 // storeLocked caches an answer instead of any earlier one.
-func (s *shard[P]) storeLocked(d Digest, a *answer[P], now func() time.Time) {
+func (v *Verifier[P]) storeLocked(s *shard[P], d Digest, a *answer[P]) {
 	into, outOf := &s.valid, &s.invalid
-	if _, err := a.principal(now); err != nil {
+	if _, err := a.principal(v.now); err != nil {
 		into, outOf = outOf, into
 	}
-	into.put(d, a)
+	into.put(d, a, v.generation)
 	outOf.remove(d)
 }
 
 // generations is a bounded cache. When the young generation is full, it becomes the old
 // one, and the entries of the old one are dropped. No sweep is needed.
-type generations[P any] struct {
-	young, old map[Digest]*answer[P]
-	size       int // of one generation
-}
-
-func newGenerations[P any](size int) generations[P] {
-	return generations[P]{young: make(map[Digest]*answer[P]), old: make(map[Digest]*answer[P]), size: size}
-}
+type generations[P any] struct{ young, old map[Digest]*answer[P] }
 
 func (g *generations[P]) find(d Digest) *answer[P] {
 	if a := g.young[d]; a != nil {
@@ -118,10 +98,9 @@ func (g *generations[P]) find(d Digest) *answer[P] {
 	return g.old[d]
 }
 
-func (g *generations[P]) put(d Digest, a *answer[P]) {
-	if g.young[d] == nil && len(g.young) >= g.size {
-		clear(g.old)
-		g.young, g.old = g.old, g.young
+func (g *generations[P]) put(d Digest, a *answer[P], size int) {
+	if g.young == nil || g.young[d] == nil && len(g.young) >= size {
+		g.young, g.old = make(map[Digest]*answer[P]), g.young
 	}
 	g.young[d] = a
 }
@@ -268,7 +247,7 @@ func (v *Verifier[P]) finish(s *shard[P], d Digest, l *lookup[P], record Record[
 		delete(s.lookups, d)
 	}
 	if l.answer != nil && (current || v.usefulLocked(s, d, l)) {
-		s.storeLocked(d, l.answer, v.now)
+		v.storeLocked(s, d, l.answer)
 	}
 	s.mu.Unlock()
 	close(l.done)

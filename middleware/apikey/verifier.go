@@ -105,6 +105,7 @@ type Verifier[P any] struct {
 	guesses    *ratelimit.Plan
 	networks   *memory.Limiter // counts look-ups of keys that are not valid
 	source     *clientip.Source
+	generation int // how many answers are in one generation of a cache
 	shards     [shardCount]shard[P]
 }
 
@@ -147,7 +148,7 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	ttl := cmp.Or(opts.TTL, defaultTTL)
 	v := &Verifier[P]{
 		formats: formats, store: store, ttl: ttl, invalidTTL: min(ttl, defaultTTL),
-		now: opts.Now, unknown: make(chan struct{}, unknownLookups),
+		generation: capacity / (2 * shardCount), now: opts.Now, unknown: make(chan struct{}, unknownLookups),
 		guesses: guesses, networks: networks, source: cmp.Or(opts.Source, clientip.FromRemoteAddr()),
 	}
 	v.since = func(t time.Time) time.Duration { return v.now().Sub(t) }
@@ -155,7 +156,7 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 		v.now, v.since = time.Now, time.Since // Since costs half as much as Now
 	}
 	for i := range v.shards {
-		v.shards[i].init(capacity)
+		v.shards[i].lookups = make(map[Digest]*lookup[P])
 	}
 	return v, nil
 }
@@ -175,7 +176,10 @@ func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
 	}
 	digest := DigestOf(key)
 	s := &v.shards[digest[0]%shardCount]
-	if a := v.cached(s, digest); a != nil {
+	s.mu.Lock()
+	a := v.cachedLocked(s, digest)
+	s.mu.Unlock()
+	if a != nil {
 		return a.principal(v.now)
 	}
 	// The checksum is checked only now: a cached key has passed the check.
@@ -233,7 +237,7 @@ func (v *Verifier[P]) Forget(d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.valid.find(d) != nil {
-		s.valid.put(d, &answer[P]{unknown: true}) // too old to be used, but the key stays known
+		s.valid.put(d, &answer[P]{unknown: true}, v.generation) // too old to be used, but the key stays known
 	}
 	s.invalid.remove(d)
 	// A look-up that is under way may have read the store before the change. It answers
