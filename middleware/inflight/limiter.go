@@ -192,8 +192,8 @@ func (l *Limiter) enter(ctx context.Context, s *shard, subject string, limit int
 	return d
 }
 
-// share asks Options.Shared about a request that d admits, and corrects d. leave ends the
-// request there.
+// share asks Options.Shared about a request that d admits, and corrects d. leave, unless it is
+// nil, ends the request there.
 func (l *Limiter) share(ctx context.Context, subject string, d Decision) (_ Decision, leave func()) {
 	leave, err := l.opts.Shared(ctx, subject, d.Limit)
 	switch {
@@ -203,11 +203,8 @@ func (l *Limiter) share(ctx context.Context, subject string, d Decision) (_ Deci
 		l.shared.refused.Add(1)
 		d.Admitted = false
 		d.Running--
-		return d, func() {}
+		return d, nil
 	}
 	l.shared.admitted.Add(1)
-	if leave == nil {
-		leave = func() {}
-	}
 	return d, leave
 }

@@ -35,8 +35,9 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		defer shard.leave(c.Subject) // from here on, whatever panics
 		if l.opts.Shared != nil {
 			var leave func()
-			d, leave = l.share(r.Context(), c.Subject, d)
-			defer leave()
+			if d, leave = l.share(r.Context(), c.Subject, d); leave != nil {
+				defer leave()
+			}
 		}
 	}
 	if l.opts.Observe != nil {
