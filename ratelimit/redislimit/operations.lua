@@ -198,25 +198,19 @@ end
 
 -- The ban ends before its subject leaves the index, so that an error in between (a
 -- right was taken away) leaves no ban that is not listed. Before both the index is
--- read: if it is not a sorted set, that is an error before anything is done.
+-- read: if it is not a sorted set, that is an error before anything is done. A reset forgets
+-- the windows too.
 function operations.u(k, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
   note(MAX_UNITS, now)
   clear()
+  if op == 'x' then subject.windows = {} end
   store()
   call('ZREM', KEYS[2], named)
   return v
 end
-
-function operations.x(k)
-  call('ZREVRANGE', KEYS[2], 0, 0)
-  read(k)
-  note(MAX_UNITS, now)
-  call('DEL', KEYS[k])
-  call('ZREM', KEYS[2], named)
-  return ''
-end
+operations.x = operations.u
 
 function operations.s(_, v) return v end
 
