@@ -125,5 +125,5 @@ func Prefix(l *Limiter) string {
 // WarnOfEviction does what the engine does when a server has answered for the first
 // time.
 func WarnOfEviction(l *Limiter, c *redis.Client) error {
-	return l.sender.eviction.server(context.Background(), c)
+	return l.sender.checkEviction(context.Background(), c)
 }

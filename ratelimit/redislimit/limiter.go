@@ -118,11 +118,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 		opts.Logger = slog.Default()
 	}
 	s := newSender(client, newKeys(cmp.Or(opts.Prefix, "gatehouse")), opts)
-	newBatcher := func() *batcher { return &batcher{maxInFlight: maxInFlight, send: s.send} }
-	l := &Limiter{
-		masters: &masters{first: newBatcher(), newBatcher: newBatcher, keys: s.keys, logger: opts.Logger, cluster: s.cluster},
-		sender:  s,
-	}
+	l := &Limiter{masters: &masters{sender: s, first: s.newBatcher()}, sender: s}
 	l.calls.New = func() any { return newCall() }
 	return l, nil
 }

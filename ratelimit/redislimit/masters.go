@@ -2,7 +2,6 @@ package redislimit
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,12 +15,9 @@ import (
 // its circuit instead. If the table is out of date the client still finds the right master, but
 // the batches may be smaller.
 type masters struct {
-	first      *batcher // for all partitions, until the masters are known
-	newBatcher func() *batcher
-	keys       *keys
-	logger     *slog.Logger
+	*sender
+	first *batcher // for all partitions, until the masters are known
 
-	cluster *redis.ClusterClient // nil: there is one batcher
 	table   atomic.Pointer[[partitions]*batcher]
 	checked atomic.Int64 // when the client was last asked for the masters, Unix nanoseconds
 

@@ -7,11 +7,9 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -131,35 +129,29 @@ func (k *keys) index(partition int) string {
 	return head[:len(head)-1]
 }
 
-// An evictionCheck warns of servers that evict keys.
-type evictionCheck struct {
-	client redis.UniversalClient
-	logger *slog.Logger
-	once   sync.Once
-}
-
-func (e *evictionCheck) run() {
+// warnOfEviction warns of servers that evict keys.
+func (s *sender) warnOfEviction() {
 	ctx := context.Background()
-	switch client := e.client.(type) {
+	switch client := s.client.(type) {
 	case *redis.ClusterClient:
-		_ = client.ForEachMaster(ctx, e.server)
+		_ = client.ForEachMaster(ctx, s.checkEviction)
 	case *redis.Ring:
-		_ = client.ForEachShard(ctx, e.server)
+		_ = client.ForEachShard(ctx, s.checkEviction)
 	case *redis.Client:
-		_ = e.server(ctx, client)
+		_ = s.checkEviction(ctx, client)
 	}
 }
 
-// server checks one server. A server that does not tell its policy, such as to a user
+// checkEviction checks one server. A server that does not tell its policy, such as to a user
 // without the right to INFO, is passed over.
-func (e *evictionCheck) server(ctx context.Context, client *redis.Client) error {
+func (s *sender) checkEviction(ctx context.Context, client *redis.Client) error {
 	info, err := client.Info(ctx, "memory").Result()
 	if err != nil {
 		return nil // nothing depends on it
 	}
 	policy, limit := field(info, "maxmemory_policy"), field(info, "maxmemory")
 	if policy != "" && policy != "noeviction" && limit != "0" {
-		e.logger.WarnContext(ctx, "redislimit: Redis evicts keys when its memory is full, "+
+		s.logger.WarnContext(ctx, "redislimit: Redis evicts keys when its memory is full, "+
 			"which grants quotas twice and forgets bans: set maxmemory-policy to noeviction",
 			"server", client.Options().Addr, "maxmemory-policy", policy)
 	}

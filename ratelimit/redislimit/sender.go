@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +23,8 @@ type sender struct {
 	client   redis.UniversalClient
 	cluster  *redis.ClusterClient // the client, if it is one of a cluster
 	keys     *keys
-	eviction evictionCheck
+	logger   *slog.Logger
+	eviction sync.Once                                         // held against the policy of the servers
 	observe  func(requests int, took time.Duration, err error) // nil: none
 
 	ahead    atomic.Int64 // how far the server's clock is ahead of this one, nanoseconds; 0 unless calendar windows showed it
@@ -31,12 +34,14 @@ type sender struct {
 }
 
 func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
-	s := &sender{client: client, keys: k, eviction: evictionCheck{client: client, logger: opts.Logger}, observe: opts.Observe}
+	s := &sender{client: client, keys: k, logger: opts.Logger, observe: opts.Observe}
 	s.cluster, _ = client.(*redis.ClusterClient)
 	_, oneServer := client.(*redis.Client)
 	s.oneSlot.Store(!oneServer)
 	return s
 }
+
+func (s *sender) newBatcher() *batcher { return &batcher{maxInFlight: maxInFlight, send: s.send} }
 
 // send has the script answer the groups. Groups that wait for a slot of a cluster are
 // answered later. An error says that the server cannot decide.
@@ -152,7 +157,7 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 		if s.cluster != nil {
 			s.answered.Store(time.Now().UnixNano())
 		}
-		s.eviction.once.Do(func() { go s.eviction.run() })
+		s.eviction.Do(func() { go s.warnOfEviction() })
 		if err = cmd.read(cmd.Val()); err == nil {
 			if cmd.groups[0].letter != clocksApart {
 				return s.deliver(cmd), false
