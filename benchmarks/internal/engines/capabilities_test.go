@@ -56,7 +56,7 @@ func is[Capability any](l ratelimit.Limiter, _ enginetest.Gaps) bool {
 }
 
 func TestCapabilities(t *testing.T) {
-	page := tables(t, "ENGINES.md", "What they can do")[0]
+	page := readTable(t, "ENGINES.md", "What they can do")
 	for _, e := range engines {
 		gaps := declared(t, "../../../ratelimit/"+e.name)
 		for name, can := range capabilities {

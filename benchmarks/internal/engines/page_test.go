@@ -7,11 +7,12 @@ import (
 )
 
 // A table is the cells of a table in Markdown by row and column, both named by the text
-// in their first cells.
+// in their first cells. A row whose first cell has several names has them all, separated
+// by "; ".
 type table map[string]map[string]string
 
-// tables returns the tables of a page below a heading.
-func tables(t *testing.T, file, heading string) (all []table) {
+// readTable returns the table of a page below a heading.
+func readTable(t *testing.T, file, heading string) table {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/" + file)
 	if err != nil {
@@ -23,22 +24,24 @@ func tables(t *testing.T, file, heading string) (all []table) {
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	var names []string
+	found := table{}
 	for line := range strings.Lines(section) {
 		cells := cells(line)
 		switch {
-		case cells == nil:
-			names = nil
+		case cells == nil || strings.HasPrefix(line, "|---"):
 		case names == nil:
-			names, all = cells, append(all, table{})
-		case !strings.HasPrefix(line, "|---"):
+			names = cells
+		default:
 			row := make(map[string]string)
 			for i, name := range names {
 				row[name] = cells[i]
 			}
-			all[len(all)-1][row[names[0]]] = row
+			for name := range strings.SplitSeq(row[names[0]], "; ") {
+				found[name] = row
+			}
 		}
 	}
-	return all
+	return found
 }
 
 // cells returns the cells of a line of a table, without the marks of code and bold.
