@@ -230,9 +230,6 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration, r
 	if err := s.putRecord(r, dirty); err != nil {
 		return err
 	}
-	if r.length&ownText == 0 {
-		reason = ""
-	}
 	s.names.keep(s.hash, subject, reason)
 	return nil
 }

@@ -113,8 +113,8 @@ func TestNamesAreBounded(t *testing.T) {
 			for i := range subjects {
 				banned := name(i)
 				for range 2 { // the second ban needs no second name
-					if err := l.Ban(ctx, banned, time.Second, strings.Repeat("r", 200)); err != nil {
-						t.Fatal(err)
+					if err := l.Ban(ctx, banned, time.Second, strings.Repeat("r", 200)); err != nil || l.segments[0].names.bytes > mostNames {
+						t.Fatalf("%d bytes of names, error %v", l.segments[0].names.bytes, err)
 					}
 				}
 				if kept := l.segments[0].names.all[l.key.sum(banned)]; kept != nil && unsafe.StringData(kept.name) == unsafe.StringData(banned) {

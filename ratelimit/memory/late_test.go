@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
-// Random requests and groups, on an engine with a late time on the fast path, get what the
+// Random requests, groups and bans by hand, on an engine with a late time on the fast path, get what the
 // model decides at the time that the decision names. None is refused that the exact time
 // admits, none is struck by a late time, and none waits longer for it that waits less than
 // a second.
@@ -22,10 +23,27 @@ func TestLateTimesAgreeWithTheModel(t *testing.T) {
 		h := newLateHistory(t, seed)
 		for range 100 {
 			h.move()
+			if h.rand.IntN(10) == 0 {
+				h.ban()
+			}
 			if wrong := h.take(); wrong != "" {
 				t.Fatalf("history %d: %s\nafter\n%s", seed, wrong, strings.Join(h.log[max(len(h.log)-15, 0):], "\n"))
 			}
 		}
+	}
+}
+
+// A ban that is over by the exact time leaves no reason in a decision.
+func TestLateBanLeavesNoReason(t *testing.T) {
+	clock := enginetest.NewClock(noonSharp().Add(900 * ms))
+	l := newLimiter(t, Options{Now: clock.Now})
+	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, seconds(2, 3).Smooth(1))
+	take(t, l, "a", plan)   // there is no room until 2.4s
+	banByStrikes(t, l, "a") // until 2s
+	clock.Set(noonSharp().Add(2100 * ms))
+	l.clock.coarseTime.Store(noonSharp().Add(1800 * ms).UnixNano())
+	if d := take(t, l, "a", plan); d.Outcome != ratelimit.Limited || d.BanReason() != "" {
+		t.Errorf("got %v for %q, want limited without a reason", d.Outcome, d.BanReason())
 	}
 }
 
@@ -92,6 +110,17 @@ func (h *lateHistory) move() {
 	h.clock.Set(h.exact)
 	h.late = h.exact.Add(-time.Duration(h.rand.Int64N(int64(pick(h.rand, 1, 3*ms, 900*ms, maxLate)))))
 	h.engine.clock.coarseTime.Store(h.late.UnixNano())
+}
+
+// ban bans a subject by hand for a few seconds.
+func (h *lateHistory) ban() {
+	h.models.Set(h.exact)
+	subject, reason := pick(h.rand, "a", "b", "c"), pick(h.rand, "", "a text", "strikes")
+	length := time.Duration(1+h.rand.IntN(3000)) * ms
+	h.log = append(h.log, fmt.Sprintf("%s: ban of %s for %v: %q", h.exact.Format("15:04:05.000000"), subject, length, reason))
+	if err := errors.Join(h.engine.Ban(h.t.Context(), subject, length, reason), h.model.Ban(h.t.Context(), subject, length, reason)); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // take charges one to three subjects. It returns what is wrong with the decisions.

@@ -305,7 +305,7 @@ func decodeRecord(data []byte) (r record, name, reason string, err error) {
 	}
 	if r.length&ownText != 0 {
 		var n int64
-		if data = varints(data, &n); n < 0 || n > min(plan.MaxReason, int64(len(data))) {
+		if data = varints(data, &n); data == nil || n < 0 || n > min(plan.MaxReason, int64(len(data))) {
 			return r, "", "", errData
 		}
 		reason, data = string(data[:n]), data[n:]

@@ -416,7 +416,12 @@ func TestLoadRefusesDamage(t *testing.T) {
 			t.Errorf("%s left %d subjects", name, held)
 		}
 	}
+	text := slices.Clip(append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, byHand|ownText|1), 2))
 	for name, data := range map[string][]byte{
+		"no reason":                 text,
+		"a reason cut short":        append(text, 4, 'a'),
+		"a reason of less than 0":   append(text, 1, 'a'),
+		"a long reason":             slices.Concat(text, binary.AppendVarint(nil, 201), make([]byte, 201)),
 		"a record cut short":        {6, 0, 0, 0},
 		"a record of nonsense":      {6, 1, 1, 1, 1, 1, 1, 1},
 		"strikes beside a ban":      {6, 2, 2, 2, 2, 2, 2, 2},
