@@ -73,7 +73,7 @@ func (f *forgetful) Restore(ctx context.Context, subject string, known *ratelimi
 			err = errors.Join(err, f.engine.Adjust(ctx, subject, &was, missing, ""))
 		}
 	}
-	if left := time.Until(time.Unix(known.BanEnds, 0)); left > 0 && given < fixedwindow.MaxUnits {
+	if left := time.Until(time.Unix(known.BanEnds, 0)); left > 0 && here.BanEnds == 0 && given < fixedwindow.MaxUnits {
 		err = errors.Join(err, f.engine.Ban(ctx, subject, left, known.BanReason()))
 	}
 	return given, err
@@ -261,6 +261,15 @@ func TestLoss(t *testing.T) {
 				p.Errorf("got %v, want limited", d.Outcome)
 			}
 		}, smooth, "950/24h0m0s"},
+		{"of a smooth quota, one unit is rounding, and two are a loss", func(p *processes) {
+			p.take(0, "a", smooth, 500)
+			for restores, used := range []int64{498, 497} {
+				p.forget()
+				p.take(1, "a", smooth, used)
+				p.take(0, "a", smooth, 1)
+				p.restored(restores)
+			}
+		}, smooth, "501/24h0m0s"},
 		{"a smooth quota that fills up while it is asked", func(p *processes) {
 			p.primary.set(func(context.Context) error {
 				time.Sleep(20 * time.Millisecond)
@@ -347,8 +356,21 @@ func TestLossOfABan(t *testing.T) {
 			p.take(0, "a", daily, 600)
 			err = errors.Join(err, p.all[0].Ban(ctx, "a", time.Hour, ""))
 			p.forget()
-			return errors.Join(err, p.all[1].Ban(ctx, "a", 2*time.Hour, "again"))
+			err = errors.Join(err, p.all[1].Ban(ctx, "a", 2*time.Hour, "again"))
+			calls := p.primary.calls.Load()
+			outcome(p, 0)
+			if n := p.primary.calls.Load() - calls; n != 2 {
+				p.Errorf("the primary was called %d times, want twice: to decide and to restore", n)
+			}
+			return err
 		}, 0, ratelimit.Banned, 2 * time.Hour},
+		{"it is lost, and begun again for shorter", func(p *processes) error {
+			p.forget()
+			err := p.all[1].Ban(ctx, "a", time.Minute, "")
+			outcome(p, 0)
+			time.Sleep(time.Minute)
+			return err
+		}, 0, ratelimit.Allowed, 0},
 		{"its end is near", func(p *processes) error {
 			time.Sleep(time.Hour - 1500*time.Millisecond)
 			p.forget()

@@ -27,6 +27,9 @@ type mirror struct {
 	// mu is one lock for all subjects: the primary decides less often than an
 	// embedded engine answers.
 	mu sync.Mutex
+	// banned is when the primary made the decision of which a ban was mirrored last, by its
+	// clock. An earlier decision makes no ban shorter: its answer may have been overtaken.
+	banned int64
 }
 
 // A restorer is a primary that takes back what it has lost: see the engine of redislimit.
@@ -59,15 +62,12 @@ func (m *mirror) restore(ctx context.Context, charges []ratelimit.Charge, decisi
 		if err != nil || !less(d, &here, 0) {
 			continue
 		}
-		if d.BanEnds > 0 {
-			here.BanEnds = 0 // the ban there may be a new one, which Restore would replace
-		}
 		givenBack, err := m.restorer.Restore(ctx, c.Subject, &here)
 		if err != nil {
 			return false, err
 		}
 		if less(d, &here, givenBack) {
-			again = again || d.Allowed()
+			again = d.Allowed() // as all of them are, or none
 		} else if local, ok := m.local.(resetter); ok {
 			_ = local.Reset(ctx, c.Subject)
 		}
@@ -120,8 +120,11 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	// a whole second.
 	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
 	banner, ok := m.local.(ratelimit.Banner)
-	if ok && left > -time.Second/2 && now.Add(left).After(time.Unix(here.BanEnds, 0)) {
-		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), plan.Strikes))
+	longer, why := time.Unix(here.BanEnds, 0).Sub(now.Add(left)), cmp.Or(d.BanReason(), plan.Strikes)
+	differs := longer > 2*time.Second || here.BanReason() != why
+	if ok && left > -time.Second/2 && (longer < 0 || differs && d.Time >= m.banned) {
+		m.banned = d.Time
+		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), why)
 	}
 }
 

@@ -89,6 +89,10 @@ func TestMirrorOfAnswersOutOfOrder(t *testing.T) {
 			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
 			{at: 1 * ms, plan: daily, used: []int64{600}, banned: time.Minute},
 		}, daily, 2 * time.Minute, "600/24h0m0s", true},
+		{"a longer ban follows a shorter one", []answer{
+			{at: 1 * ms, plan: daily, used: []int64{600}, banned: time.Minute},
+			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
+		}, daily, 2 * time.Minute, "600/24h0m0s", true},
 		{"a minute has ended in between", []answer{
 			{at: 0, plan: ten, used: []int64{5, 5}},
 			{at: 30*time.Second + ms, plan: ten, used: []int64{1, 6}},

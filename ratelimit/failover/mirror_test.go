@@ -92,17 +92,23 @@ func TestMirror(t *testing.T) {
 				r.Errorf("after the ban: got %v", here.Outcome)
 			}
 		}},
-		{"the reason of a ban there is the reason here", func(r *rig) {
-			if err := r.shared.engine.Ban(ctx, "a", time.Hour, "spam"); err != nil {
-				r.Fatal(err)
-			}
+		{"the last ban by hand there is the one here, with its reason", func(r *rig) {
 			if err := r.Ban(ctx, "b", time.Hour, ""); err != nil {
 				r.Fatal(err)
 			}
-			r.take("a", hasty)
+			var there ratelimit.Decision
+			for _, ban := range []struct {
+				length time.Duration
+				reason string
+			}{{time.Hour, "spam"}, {time.Minute, "spam"}, {time.Minute, "loops"}} {
+				if err := r.shared.engine.Ban(ctx, "a", ban.length, ban.reason); err != nil {
+					r.Fatal(err)
+				}
+				there = r.take("a", hasty)
+			}
 			r.lose()
-			if a, b := r.take("a", hasty), r.take("b", hasty); a.BanReason() != "spam" || b.BanReason() != "by hand" {
-				r.Errorf("banned for %q and %q, want spam and by hand", a.BanReason(), b.BanReason())
+			if a, b := r.take("a", hasty), r.take("b", hasty); a.BanReason() != "loops" || a.BanEnds != there.BanEnds || b.BanReason() != "by hand" {
+				r.Errorf("banned for %q until %d and for %q, want loops until %d, and by hand", a.BanReason(), a.BanEnds, b.BanReason(), there.BanEnds)
 			}
 		}},
 		{"a ban that was ended by hand is over", func(r *rig) {

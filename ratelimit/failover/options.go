@@ -37,7 +37,8 @@ type Options struct {
 	// subjects that had used less than half, or whose processes are not asked again;
 	// docs/FAULTS.md has measurements. What another process gives back, resets or unbans is
 	// no loss, and the local engine learns of it; without Restore it does not, until the
-	// window or the ban ends.
+	// window or the ban ends. If another process makes a ban shorter, or gives it another
+	// reason, the next request during the ban tells the local engine.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
 	// windows that were charged here and have not ended: in the background, or before the

@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -83,7 +84,7 @@ const (
 
 func newGroup(op operation) *group {
 	g := &group{operation: op, partition: partition(op.subject)}
-	if op.code == opBan || op.code == opUnban || op.code == opReset {
+	if strings.IndexByte("bBux", op.code) >= 0 {
 		g.index = indexGiven
 	}
 	return g

@@ -16,7 +16,7 @@ import (
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
 func TestNoKeyStandsTwiceInACommand(t *testing.T) {
-	codes := []byte{opTake, opPeek, opAdd, opGiveBack, opRestore, opBan, opUnban, opReset, opShow}
+	codes := []byte{opTake, opPeek, opAdd, opGiveBack, opRestore, opBan, opBanAgain, opUnban, opReset, opShow}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, oneSlot := range []bool{false, true} {
 		s := &sender{keys: newKeys("test")}

@@ -5,7 +5,7 @@
 --
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
---          mark follows. Last, for r, l, b, u and x, comes the subject's note: eight bytes
+--          mark follows. Last, for r, l, b, B, u and x, comes the subject's note: eight bytes
 --          say how many units were given back, and four until when that matters.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
@@ -37,6 +37,7 @@
 --            l  lost       the same: the windows had that many units
 --            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its
 --                          reason, which may be empty
+--            B  ban again  the same, of a ban that was lost
 --            u  unban, x  reset, s  show: nothing
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
 -- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, and

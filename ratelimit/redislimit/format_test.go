@@ -20,7 +20,7 @@ import (
 func TestFormat(t *testing.T) {
 	m, c := mini(t)
 	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	m.SetTime(now)
+	m.SetTime(now.Add(-2 * time.Minute))
 	l, err := redislimit.New(c, redislimit.Options{Prefix: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +35,17 @@ func TestFormat(t *testing.T) {
 			}
 		}
 	}
+	ban := func(subject string) {
+		t.Helper()
+		if err := l.Ban(ctx, subject, time.Minute, "spam"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take("owner:freed", 4)
+	ban("owner:freed")
+	m.SetTime(now)
+	take("owner:freed", 1)
+	ban("owner:by hand")
 	take("owner:charged", 1)
 	take("owner:limited", 3)
 	take("owner:banned", 4)
@@ -63,6 +74,12 @@ func TestFormat(t *testing.T) {
 		// Limited since then, banned for the first time, until 12:01:30, for a minute.
 		"test{25b}:owner:banned": heads + "00000002" + "00000002" + "019ca9457f30" + "0000" + "01" + "69a42a9a" + "0000003c" + "69a57c1a",
 		"test{25b}":              "owner:banned 1772366490",
+		// Banned by hand since 12:00:30, for a minute, with the reason "spam".
+		"test{0ec}:owner:by hand": "ff04" + "7370616d" + "000000000000" + "0000" + "00" + "69a42a9a" + "8000003c" + "69a42a9a",
+		"test{0ec}":               "owner:by hand 1772366490",
+		// Banned at 11:58:30, the second time by hand, and admitted after the ban, which leaves no reason.
+		"test{279}:owner:freed": heads + "00000001" + "00000003" + "019ca943aa70" + "0000" + "01" + "69a42a22" + "00000000" + "69a57ba2",
+		"test{279}":             "owner:freed 1772366370",
 		// More is used of the day than four bytes hold.
 		"test{206}:owner:wide": heads + "c0015180" + "69a4d300" + "00000007" + "00000009" + "00000005",
 		// A long name, and usage that was counted elsewhere, with a mark for each window.

@@ -171,10 +171,11 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 }
 
 // Restore raises what Redis has counted of subject to what known says, a decision of an
-// engine that knew more, and bans it until known.BanEnds: for package failover, after
-// Redis has lost data. To restore twice changes nothing. A quota whose Reset in known is 0
-// is left out. What was given back, which is returned, is taken off what is raised. It is
-// 9007199254740991 after a reset or an unban. Then nothing is restored.
+// engine that knew more, and bans it until known.BanEnds unless it is banned: for package
+// failover, after Redis has lost data. To restore twice changes nothing. A quota whose Reset
+// in known is 0 is left out. What was given back, which is returned, is taken off what is
+// raised. It is 9007199254740991 after a reset, an unban, or a ban by hand that was shorter
+// than the one before. Then nothing is restored.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	p := of(known.Plan)
 	for i := range p.Len() {
@@ -190,10 +191,10 @@ func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.
 		givenBack = u32(g.bytes)<<32 | u32(g.bytes[4:])
 	}
 	left := time.Duration(known.BanEnds*int64(time.Second) - known.Time)
-	if known.BanEnds == 0 || left <= 0 || givenBack == fixedwindow.MaxUnits {
-		return givenBack, nil
+	if left > 0 {
+		err = l.ban(ctx, opBanAgain, subject, min(left, fixedwindow.MaxLength), cmp.Or(known.BanReason(), plan.Strikes))
 	}
-	return givenBack, l.Ban(ctx, subject, min(left, fixedwindow.MaxLength), cmp.Or(known.BanReason(), plan.Strikes))
+	return givenBack, err
 }
 
 // Reset forgets subject: its usage, strikes and ban.

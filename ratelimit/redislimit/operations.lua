@@ -185,15 +185,22 @@ operations.a, operations.r, operations.l = change, change, change
 function operations.b(k)
   read(k)
   if subject.expires <= now then clear() end
-  local afterlife = subject.expires - subject.ban_ends
-  if banned() and subject.ban_ends > after(0) + number(arg, 2) + 2 then note(MAX_UNITS, now) end
+  local before = subject.ban_ends
+  local afterlife = subject.expires - before
   ban(number(arg, 2), number(arg, 6))
+  if before > subject.ban_ends then note(MAX_UNITS, now) end
   if byte(arg, 10) then
     subject.ban_length, subject.reason = subject.ban_length + BY_HAND, sub(arg, 11)
     if subject.reason ~= '' then subject.reason = '\255' .. char(#subject.reason) .. subject.reason end
   end
   if subject.level > 0 then subject.expires = max(subject.expires, subject.ban_ends + afterlife) end
   return store()
+end
+
+-- A ban that was lost is in force again, unless it was ended by hand, or there is a new one.
+function operations.B(k, v)
+  read(k)
+  return (banned() or noted() == MAX_UNITS) and v or operations.b(k)
 end
 
 -- The ban ends before its subject leaves the index, so that an error in between (a

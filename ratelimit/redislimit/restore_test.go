@@ -63,21 +63,26 @@ func TestRestore(t *testing.T) {
 			r.known.States[0].Reset += 3600
 		}, 0, "1 60 0s"},
 		{"a quota is left out", two, 60, func(r *restoring) { r.flush(); r.known.States[1].Reset = 0 }, 0, "60 0 0s"},
-		{"a ban is lost", two, 0, func(r *restoring) { r.ban(time.Hour); r.flush() }, 0, "0 0 1h0m0s"},
+		{"a ban is lost", two, 0, func(r *restoring) { r.ban(time.Hour); r.flush() }, 0, "0 0 1h0m0s spam"},
+		{"a ban is lost, and a shorter one begun", two, 60, func(r *restoring) {
+			r.ban(time.Hour)
+			r.flush()
+			r.ban(time.Minute)
+		}, 0, "60 60 1m0s spam"},
+		{"a ban is repeated", two, 60, func(r *restoring) { r.ban(time.Hour); r.ban(time.Hour) }, 0, "60 60 1h0m0s spam"},
 		{"a ban was ended", two, 60, func(r *restoring) { r.ban(time.Hour); r.unban() }, all, "60 60 0s"},
 		{"a ban was ended, and more given back", two, 60, func(r *restoring) { r.ban(time.Hour); r.unban(); r.giveBack(5, "") }, all, "55 55 0s"},
 		{"a ban was made shorter, and has ended", two, 60, func(r *restoring) {
-			r.ban(time.Hour)
-			r.ban(time.Minute)
-			r.pass(2 * time.Minute)
+			r.ban(2 * time.Minute)
+			r.ban(2*time.Minute - time.Second)
+			r.pass(2*time.Minute - time.Second)
 		}, all, "60 60 0s"},
 		{"a ban was made longer", two, 60, func(r *restoring) {
 			r.ban(time.Hour)
-			r.known.BanEnds = 0
 			if err := r.l.Ban(ctx, r.subject, 2*time.Hour, ""); err != nil {
 				r.Fatal(err)
 			}
-		}, 0, "60 60 2h0m0s"},
+		}, 0, "60 60 2h0m0s by hand"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, c := mini(t)
@@ -98,7 +103,10 @@ func TestRestore(t *testing.T) {
 			for i := range engine.Of(test.plan).Len() {
 				got += fmt.Sprint(cmp.Or(engine.Of(test.plan).Quota(i).Burst(), engine.Of(test.plan).Quota(i).Limit)-d.States[i].Remaining, " ")
 			}
-			if got += max(time.Unix(d.BanEnds, 0).Sub(r.now), 0).String(); got != test.want {
+			if got += max(time.Unix(d.BanEnds, 0).Sub(r.now), 0).String(); d.BanEnds > 0 {
+				got += " " + d.BanReason()
+			}
+			if got != test.want {
 				t.Errorf("used and banned for %s, want %s", got, test.want)
 			}
 			for _, key := range m.Keys() {
@@ -160,9 +168,9 @@ func (r *restoring) giveBack(units int64, id string) {
 }
 
 func (r *restoring) ban(length time.Duration) {
-	r.check(r.l.Ban(ctx, r.subject, length, ""))
+	r.check(r.l.Ban(ctx, r.subject, length, "spam"))
 	if d := r.peek(); r.known.BanEnds == 0 {
-		r.known.BanEnds = d.BanEnds
+		r.known.BanEnds, r.known.Receipt.BanReason = d.BanEnds, d.Receipt.BanReason
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	opGiveBack   = 'r'
 	opRestore    = 'l'
 	opBan        = 'b'
+	opBanAgain   = 'B'
 	opUnban      = 'u'
 	opReset      = 'x'
 	opShow       = 's'
@@ -45,7 +46,7 @@ func (cmd *command) args(k *keys, now int64) []any {
 	case first.change != nil && first.change.id != "":
 		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
 	}
-	if noted := strings.IndexByte("rlbux", first.code) >= 0; noted || more != "" || first.index == indexUnavailable {
+	if noted := strings.IndexByte("rlbBux", first.code) >= 0; noted || more != "" || first.index == indexUnavailable {
 		keys := []any{k.subject(first.partition, first.subject)}
 		if more != "" {
 			keys = append(keys, more)
@@ -86,7 +87,7 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 		b[len(b)-1] = opTakeSmooth
 	}
 	switch op.code {
-	case opBan:
+	case opBan, opBanAgain:
 		b = u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
 		switch op.reason {
 		case &plan.Strikes:
