@@ -85,7 +85,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 		return d, err
 	}
 	var d [1]ratelimit.Decision
-	err = l.decide(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}}, d[:], func(ctx context.Context) (err error) {
+	err = l.decide(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan}}, d[:], func(ctx context.Context) (err error) {
 		d[0], err = primary.Peek(ctx, subject, plan)
 		return err
 	}, func() (err error) {
@@ -129,7 +129,7 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 	}()
 	var cause error
 	if v := l.breaker.look(); !v.open() {
-		generation := l.mirror.generation.Load()
+		generation, asked := l.mirror.generation.Load(), l.mirror.now()
 		var one [1]ratelimit.Decision
 		known := one[:0]
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
@@ -142,7 +142,7 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 			if err := there(ctx); err != nil {
 				return err
 			}
-			if again, err := l.mirror.restore(ctx, charges, decisions, known); err != nil || !again {
+			if again, err := l.mirror.restore(ctx, charges, decisions, known, asked); err != nil || !again {
 				return err
 			}
 			return there(ctx)
@@ -152,7 +152,7 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 			l.breaker.succeeded(v)
 			for i := range charges {
 				if d := &decisions[i]; len(known) == 0 || known[i].States != d.States || known[i].BanEnds != d.BanEnds {
-					l.mirror.update(ctx, charges[i].Subject, d, generation)
+					l.mirror.update(ctx, charges[i].Subject, d, asked, generation)
 				}
 			}
 			return nil

@@ -1,8 +1,10 @@
 package failover_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +68,10 @@ func (f *forgetful) Restore(ctx context.Context, subject string, known *ratelimi
 	}
 	given := f.given[subject]
 	for i := range engine.Of(known.Plan).Len() {
+		q := engine.Of(known.Plan).Quota(i)
+		if most := cmp.Or(q.Burst(), q.Limit); known.States[i].Remaining > most {
+			return 0, fmt.Errorf("%w: %d of %d remain", ratelimit.ErrInvalid, known.States[i].Remaining, most)
+		}
 		was := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: known.Plan, Time: known.Time}
 		was.States[i] = known.States[i]
 		missing := here.States[i].Remaining - known.States[i].Remaining - given
@@ -120,7 +126,8 @@ func (p *processes) restored(want int) {
 func TestLoss(t *testing.T) {
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerHour(100), ratelimit.PerDay(1000))
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerDay(1000).Smooth(1000))
-	fast := ratelimit.MustPlan("fast", ratelimit.Penalty{}, ratelimit.PerSecond(1000).Smooth(10))
+	fast := ratelimit.MustPlan("fast", ratelimit.Penalty{}, ratelimit.PerSecond(1000).Smooth(100))
+	mixed := ratelimit.MustPlan("mixed", ratelimit.Penalty{}, ratelimit.PerSecond(10_000).Smooth(100), ratelimit.PerDay(100))
 	for _, test := range []struct {
 		name string
 		run  func(p *processes)
@@ -141,6 +148,13 @@ func TestLoss(t *testing.T) {
 				p.Errorf("got %v, want limited", d.Outcome)
 			}
 		}, daily, "1000/24h0m0s"},
+		{"a request that costs as much as was lost", func(p *processes) {
+			p.take(0, "a", daily, 600)
+			p.forget()
+			if d := p.take(0, "a", daily, 600); d.Outcome != ratelimit.Limited {
+				p.Errorf("got %v, want limited", d.Outcome)
+			}
+		}, daily, "600/24h0m0s"},
 		{"several add what they know once, those that know less first", func(p *processes) {
 			p.take(0, "a", daily, 500)
 			p.take(1, "a", daily, 50)
@@ -169,12 +183,20 @@ func TestLoss(t *testing.T) {
 			if d, err := p.all[0].Peek(ctx, "a", daily); err != nil || d.Remaining() != 400 {
 				p.Errorf("%d remaining, %v, want 400", d.Remaining(), err)
 			}
+			_ = second(p.all[0].Peek(ctx, "a", daily))
+			p.restored(1)
 		}, daily, "600/24h0m0s"},
 		{"of two windows both are restored", func(p *processes) {
 			p.take(0, "a", two, 60)
 			p.forget()
 			p.take(0, "a", two, 1)
 		}, two, "61/1h0m0s 61/24h0m0s"},
+		{"of two quotas one was full again", func(p *processes) {
+			p.take(0, "a", mixed, 60)
+			p.forget()
+			p.primary.set(slow(10 * time.Millisecond))
+			p.take(0, "a", mixed, 1)
+		}, mixed, "9901/1s 61/24h0m0s"},
 		{"a window that has ended is over, and in the next one the request counts twice", func(p *processes) {
 			p.take(0, "a", two, 60)
 			p.forget()
@@ -270,15 +292,16 @@ func TestLoss(t *testing.T) {
 				p.restored(restores)
 			}
 		}, smooth, "501/24h0m0s"},
-		{"a smooth quota that fills up while it is asked", func(p *processes) {
-			p.primary.set(func(context.Context) error {
-				time.Sleep(20 * time.Millisecond)
-				return nil
-			})
-			p.take(0, "a", fast, 10)
+		{"a smooth quota that fills up while an answer, and then a request, takes long", func(p *processes) {
+			hold := make(chan struct{})
+			p.primary.hold = hold
+			time.AfterFunc(20*time.Millisecond, func() { close(hold) })
+			p.take(0, "a", fast, 90)
+			p.take(0, "a", fast, 1)
+			p.primary.set(slow(20 * time.Millisecond))
 			p.take(0, "a", fast, 1)
 			p.restored(0)
-		}, fast, "991/1s"}, // one of ten
+		}, fast, "953/1s"}, // 53 of 100, rounded
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runProcesses(t, func(p *processes) {

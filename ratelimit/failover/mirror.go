@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -47,26 +48,37 @@ func (m *mirror) known(ctx context.Context, charges []ratelimit.Charge, all []ra
 	return all
 }
 
-// restore gives the primary what it has lost: its decisions know of less than was known
-// before. It reports whether one of these requests was admitted, and is to be decided again.
+// now returns the time, for refilled, if that matters.
+func (m *mirror) now() (now time.Time) {
+	if m.restorer != nil {
+		now = time.Now()
+	}
+	return now
+}
+
+// restore gives the primary what it has lost: it knew of less than was known before it was
+// asked. restore reports whether one of these requests was admitted, and is to be decided again.
 // That counts it once where usage is raised to what was known, and twice elsewhere. If the
 // primary lost nothing, the local engine forgets the subject, and the decision says what is
 // left.
-func (m *mirror) restore(ctx context.Context, charges []ratelimit.Charge, decisions, known []ratelimit.Decision) (again bool, err error) {
+func (m *mirror) restore(ctx context.Context, charges []ratelimit.Charge, decisions, known []ratelimit.Decision, asked time.Time) (again bool, err error) {
 	for i := range known {
-		d, c := &decisions[i], &charges[i]
-		if !less(d, &known[i], 0) {
+		d, k, c, cost := &decisions[i], &known[i], &charges[i], int64(0)
+		for q := range of(c.Plan).Len() {
+			k.States[q].Remaining = min(k.States[q].Remaining+refilled(c.Plan, q, asked), of(c.Plan).Quota(q).AtOnce())
+		}
+		if d.Allowed() {
+			cost = c.Cost
+		}
+		if !less(d, k, cost, 0) {
 			continue
 		}
-		here, err := m.local.Peek(ctx, c.Subject, c.Plan) // smooth quotas have filled up meanwhile
-		if err != nil || !less(d, &here, 0) {
-			continue
-		}
-		givenBack, err := m.restorer.Restore(ctx, c.Subject, &here)
+		lost := *k // which escapes
+		givenBack, err := m.restorer.Restore(ctx, c.Subject, &lost)
 		if err != nil {
 			return false, err
 		}
-		if less(d, &here, givenBack) {
+		if less(d, k, cost, givenBack) {
 			again = d.Allowed() // as all of them are, or none
 		} else if local, ok := m.local.(resetter); ok {
 			_ = local.Reset(ctx, c.Subject)
@@ -75,15 +87,25 @@ func (m *mirror) restore(ctx context.Context, charges []ratelimit.Charge, decisi
 	return again, nil
 }
 
-// less reports whether d, a decision of the primary, knows of less usage than was known, apart
-// from what was given back, or not of a ban. Smooth quotas and the ends of bans are rounded.
-func less(d, known *ratelimit.Decision, givenBack int64) bool {
+// refilled returns how many units of a quota have come back by themselves since a time,
+// unless that is zero.
+func refilled(p *ratelimit.Plan, quota int, since time.Time) int64 {
+	if of(p).Kind(quota) > 0 || since.IsZero() {
+		return 0
+	}
+	return int64(uint64(gcra.At(int64(time.Since(since)))) / of(p).Bucket(quota).Interval())
+}
+
+// less reports whether the primary, before it decided d for a cost, knew of less usage than was
+// known, apart from what was given back, or not of a ban. Smooth quotas and the ends of bans are
+// rounded.
+func less(d, known *ratelimit.Decision, cost, givenBack int64) bool {
 	if d.Outcome == 0 || known.Outcome == 0 {
 		return false
 	}
 	for i := range of(d.Plan).Len() {
-		more := d.States[i].Remaining - known.States[i].Remaining - givenBack
-		if of(d.Plan).Kind(i) < 0 && more > 1 || more > 0 && known.States[i].Reset == d.States[i].Reset {
+		more := d.States[i].Remaining + cost - known.States[i].Remaining - givenBack
+		if of(d.Plan).Kind(i) < 0 && more > 2 || of(d.Plan).Kind(i) > 0 && more > 0 && known.States[i].Reset == d.States[i].Reset {
 			return true
 		}
 	}
@@ -92,9 +114,9 @@ func less(d, known *ratelimit.Decision, givenBack int64) bool {
 }
 
 // update brings the local engine to what d says, a decision of the primary, which
-// was asked in the given generation. If the local engine fails, the next decision
-// brings it there.
-func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision, generation uint64) {
+// was asked at a time, if that is not zero, and in the given generation. If the local engine
+// fails, the next decision brings it there.
+func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision, asked time.Time, generation uint64) {
 	if m.local == nil || !matters(d) {
 		return
 	}
@@ -109,7 +131,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	}
 	now := time.Now()
 	for i := range of(d.Plan).Len() {
-		missing := here.States[i].Remaining - d.States[i].Remaining
+		missing := here.States[i].Remaining - d.States[i].Remaining - refilled(d.Plan, i, asked)
 		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
 			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
 			used.States[i], used.Receipt.Rounded[i] = d.States[i], d.Receipt.Rounded[i]
