@@ -190,6 +190,9 @@ func TestWithScope(t *testing.T) {
 			t.Errorf("%v with a scope: got %v, %q", p, got, got.Scope())
 		}
 	}
+	if _, err := engine.Decide("a", new(ratelimit.Plan).WithScope("team"), 1); !errors.Is(err, ratelimit.ErrInvalid) {
+		t.Errorf("the zero Plan with a scope: error %v, want ErrInvalid", err)
+	}
 	for _, scope := range []string{" ", "team ", "-team", "ein größeres Team", "a\"b", "a.b", "a\n", strings.Repeat("a", 41)} {
 		func() {
 			defer func() {

@@ -129,9 +129,9 @@ func (p *Plan) WithoutPenalty() *Plan {
 
 // WithScope returns the same plan with another scope.
 func (p *Plan) WithScope(scope string) *Plan {
-	p = New(p.name, p.source, p.always, p.strikes, p.grace, p.quotas[:p.n]...)
-	p.scope = scope
-	return p
+	scoped := New(p.name, p.source, p.always, p.strikes, p.grace, p.quotas[:p.n]...)
+	scoped.scope, scoped.most = scope, p.most // the zero Plan stays invalid
+	return scoped
 }
 
 func (p *Plan) Name() string         { return p.name }
