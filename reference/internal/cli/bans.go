@@ -35,7 +35,7 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 func printBans(w io.Writer, bans []admin.Ban) error {
 	t := newTable(w, "OWNER", "NETWORK", "ENDS", "LEVEL", "REASON")
 	for _, b := range bans {
-		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), levelText(b.Level), b.Reason)
+		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), strconv.Itoa(b.Level), b.Reason)
 	}
 	return t.flush()
 }
@@ -119,14 +119,6 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 	}
 	o.say("Unbanned %q.", c.name())
 	return nil
-}
-
-// levelText returns the level of a ban: 1 for the first of a series.
-func levelText(level int) string {
-	if level == 0 {
-		return "by hand"
-	}
-	return strconv.Itoa(level)
 }
 
 func orDash(text string) string {
