@@ -73,10 +73,6 @@ type Secret struct {
 	key func() string
 }
 
-func newSecret(key string) Secret {
-	return Secret{key: func() string { return key }}
-}
-
 // Reveal returns the key, to be shown once to its owner.
 func (s Secret) Reveal() string {
 	if s.key == nil {

@@ -68,7 +68,8 @@ func (f *Format) Generate() Secret {
 	key = append(key, f.prefix...)
 	key = appendRandom(key, bodyLen)
 	key = appendNumber(key, ^checksum(f.crc, string(key[len(f.prefix):])))
-	return newSecret(string(key))
+	text := string(key)
+	return Secret{key: func() string { return text }}
 }
 
 // Check reports whether key has this format and the right checksum. It does not say

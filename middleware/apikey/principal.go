@@ -64,17 +64,6 @@ func (p *Principal) complete(prefix string) {
 	}
 }
 
-// checkPrincipal returns an error if values of type P share a Principal by a pointer. To
-// complete it would change what belongs to the store.
-func checkPrincipal[P any]() error {
-	var zero P
-	if _, ok := any(zero).(completer); ok {
-		return fmt.Errorf("apikey: NewVerifier: principals of type %T share an apikey.Principal by a pointer: "+
-			"use a struct that embeds apikey.Principal itself", zero)
-	}
-	return nil
-}
-
 // The reasons why a key is not valid. All of them wrap [bearer.ErrInvalid], as does that of
 // a key that is malformed. Clients do not see them.
 var (

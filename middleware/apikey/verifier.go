@@ -134,8 +134,10 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	if nilvalue.In(store) {
 		return nil, errors.New("apikey: NewVerifier: the store must not be nil")
 	}
-	if err := checkPrincipal[P](); err != nil {
-		return nil, err
+	var zero P
+	if _, shared := any(zero).(completer); shared { // to complete it would change what belongs to the store
+		return nil, fmt.Errorf("apikey: NewVerifier: principals of type %T share an apikey.Principal by a pointer: "+
+			"use a struct that embeds apikey.Principal itself", zero)
 	}
 	if opts.TTL < 0 || opts.TTL > maxTTL {
 		return nil, fmt.Errorf("apikey: Options.TTL must be from 0s to %v, got %v", maxTTL, opts.TTL)

@@ -85,10 +85,9 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 	if limiter == nil {
 		return nil, errors.New("redisrate: New needs a redis_rate.Limiter, got nil")
 	}
-	if err := opts.validate(); err != nil {
+	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	opts.setDefaults()
 	l := &Limiter{rate: limiter, now: opts.Now}
 	for _, w := range opts.Windows {
 		l.keyspaces = append(l.keyspaces, newKeyspace(opts.Prefix, w))

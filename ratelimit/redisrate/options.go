@@ -29,7 +29,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-func (o *Options) validate() error {
+// complete sets the defaults.
+func (o *Options) complete() error {
 	for _, w := range o.Windows {
 		if w < time.Second || w > fixedwindow.MaxLength || w%time.Second != 0 {
 			return fmt.Errorf("redisrate: Options.Windows must be whole seconds from 1s to %dh, got %v", fixedwindow.MaxLength/time.Hour, w)
@@ -38,10 +39,6 @@ func (o *Options) validate() error {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return fmt.Errorf("redisrate: Options.Prefix must have no braces, got %q", o.Prefix)
 	}
-	return nil
-}
-
-func (o *Options) setDefaults() {
 	if o.Windows == nil {
 		o.Windows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	}
@@ -49,6 +46,7 @@ func (o *Options) setDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	return nil
 }
 
 // A keyspace names the keys of one window:
