@@ -35,49 +35,19 @@ func alone(p *ratelimit.Plan, cost int64) ratelimit.Decision {
 	return d
 }
 
-// Complete sets Applicable and RetryAfter from the other fields of a decision. A quota with less than Cost remaining refuses requests until its Reset, a
-// smooth one until Cost is back, and a ban until BanEnds.
+// Complete sets Applicable and RetryAfter from the other fields of a decision. A quota with
+// less than Cost remaining refuses requests until its Reset, a smooth one until Cost is back,
+// and a ban until BanEnds.
 func Complete(d *ratelimit.Decision) {
 	p := inner(d.Plan)
-	n := p.Len()
 	d.RetryAfter = 0
-	if n == 0 {
+	switch {
+	case p.Len() == 0:
+		return
+	case d.Outcome == ratelimit.Allowed || d.Outcome == ratelimit.Spared:
+		showLeast(d)
 		return
 	}
-	if d.Outcome != ratelimit.Allowed && d.Outcome != ratelimit.Spared {
-		if p.Smooth() {
-			completeSmooth(d, p)
-			return
-		}
-		refusing, until := -1, int64(0)
-		for i := range n {
-			if s := &d.States[i]; s.Remaining < d.Cost && s.Reset > until {
-				refusing, until = i, s.Reset
-			}
-		}
-		d.RetryAfter = max(time.Duration(max(until, d.BanEnds)*int64(time.Second)-d.Time), 1)
-		if refusing >= 0 {
-			d.Applicable = refusing
-			return
-		}
-	}
-	showLeast(d)
-}
-
-// showLeast makes the quota applicable that has the least remaining.
-func showLeast(d *ratelimit.Decision) {
-	d.Applicable = 0
-	for i := 1; i < inner(d.Plan).Len(); i++ {
-		s, a := &d.States[i], &d.States[d.Applicable]
-		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
-			d.Applicable = i
-		}
-	}
-}
-
-// completeSmooth is Complete for plans with smooth quotas, which do not refuse until their
-// reset, but until enough units have come back.
-func completeSmooth(d *ratelimit.Decision, p *plan.Plan) {
 	refusing, until := -1, gcra.Time(0)
 	for i := range p.Len() {
 		s := &d.States[i]
@@ -92,14 +62,23 @@ func completeSmooth(d *ratelimit.Decision, p *plan.Plan) {
 			refusing, until = i, t
 		}
 	}
-	if d.BanEnds > 0 {
-		until = max(until, gcra.Of(d.BanEnds, 0))
-	}
+	until = max(until, gcra.Of(d.BanEnds, 0))
 	d.RetryAfter = max(time.Duration(until.Nanos()-d.Time), 1)
-	if refusing >= 0 {
-		d.Applicable = refusing
-	} else {
+	if refusing < 0 {
 		showLeast(d)
+		return
+	}
+	d.Applicable = refusing
+}
+
+// showLeast makes the quota applicable that has the least remaining.
+func showLeast(d *ratelimit.Decision) {
+	d.Applicable = 0
+	for i := 1; i < inner(d.Plan).Len(); i++ {
+		s, a := &d.States[i], &d.States[d.Applicable]
+		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
+			d.Applicable = i
+		}
 	}
 }
 
