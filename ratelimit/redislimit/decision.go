@@ -82,17 +82,16 @@ func (a *answer) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	return d, nil
 }
 
-// refund returns the operation that gives back what so many granted requests of a take
-// were charged.
-func (a *answer) refund(take *operation, requests int32) (operation, error) {
+// refund returns the operation that gives back what so many granted requests were charged.
+func (a *answer) refund(c *ratelimit.Charge, requests int32) (operation, error) {
 	v, err := a.value()
 	if err != nil {
 		return operation{}, err
 	}
-	d := ratelimit.Decision{Plan: take.plan, Cost: take.cost * int64(requests), Time: a.time}
+	d := ratelimit.Decision{Plan: c.Plan, Cost: c.Cost * int64(requests), Time: a.time}
 	v.states(&d, 0)
 	v.others(&d)
-	return adjustment(take.subject, &d, -d.Cost, ""), nil
+	return adjustment(c.Subject, &d, -d.Cost, ""), nil
 }
 
 // others puts the windows of other plans that a request was charged to into d.

@@ -229,11 +229,14 @@ func (s *sender) deliver(cmd *command) (again []*command) {
 
 // refunds returns commands that give back what so many requests were charged.
 func (g *group) refunds(requests int32) (cmds []*command) {
+	charges, answers := []ratelimit.Charge{{Subject: g.subject, Plan: g.plan, Cost: g.cost}}, []answer{g.answer}
 	if g.code == opTakeAll {
-		return g.refundsOfTakes(requests)
+		charges, answers = g.takes.charges, g.takes.answers
 	}
-	if op, err := g.refund(&g.operation, requests); err == nil {
-		cmds = append(cmds, &command{groups: []*group{newGroup(op)}})
+	for i := range charges {
+		if op, err := answers[i].refund(&charges[i], requests); err == nil {
+			cmds = append(cmds, &command{groups: []*group{newGroup(op)}})
+		}
 	}
 	return cmds
 }

@@ -115,17 +115,6 @@ func (g *group) readTakes(b string) (rest string, err error) {
 	return b, nil
 }
 
-// refundsOfTakes returns commands that give back what so many requests were charged.
-func (g *group) refundsOfTakes(requests int32) (cmds []*command) {
-	for i, c := range g.takes.charges {
-		take := operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost}
-		if op, err := g.takes.answers[i].refund(&take, requests); err == nil {
-			cmds = append(cmds, &command{groups: []*group{newGroup(op)}})
-		}
-	}
-	return cmds
-}
-
 // takeAllArgs returns the arguments of a command of groups of takes.
 func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 	type plan struct {

@@ -102,7 +102,7 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 		}
 		_, err := a.decision(plan, 1, 0)
 		_, err2 := a.view(plan)
-		_, err3 := a.refund(&operation{plan: plan, cost: 1}, 1)
+		_, err3 := a.refund(&ratelimit.Charge{Plan: plan, Cost: 1}, 1)
 		for _, err := range []error{err, err2, err3} {
 			if !errors.Is(err, ratelimit.ErrUnavailable) {
 				t.Errorf("%q: got error %v, want one that wraps ErrUnavailable", text, err)
