@@ -160,7 +160,12 @@ func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) 
 	case c.open || epoch < c.changed:
 		return false
 	case !failed:
-		c.succeed()
+		c.failed = 0
+		if c.overlaps > 0 {
+			c.overlaps--
+		} else {
+			c.failures <<= 1
+		}
 		return false
 	case epoch < c.epoch:
 		c.overlaps = min(c.overlaps+1, outcomes)
@@ -181,15 +186,6 @@ func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) 
 	}
 	c.change(true)
 	return true
-}
-
-func (c *circuit) succeed() {
-	c.failed = 0
-	if c.overlaps > 0 {
-		c.overlaps--
-		return
-	}
-	c.failures <<= 1
 }
 
 // clean reports whether one more success changes nothing.
