@@ -135,10 +135,8 @@ var errTooLate = fmt.Errorf("ratelimit: the request cannot be admitted before th
 
 // sleep sleeps for d, or until ctx ends, and then returns its error.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 	return ctx.Err()

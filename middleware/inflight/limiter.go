@@ -180,11 +180,9 @@ func (l *Limiter) enter(ctx context.Context, s *shard, subject string, limit int
 		return d
 	}
 	began := time.Now()
-	timer := time.NewTimer(l.opts.Wait)
-	defer timer.Stop()
 	select {
 	case <-turn.Value.(granted):
-	case <-timer.C:
+	case <-time.After(l.opts.Wait):
 	case <-ctx.Done():
 	}
 	d.Admitted, d.Running = s.endWait(subject, turn)

@@ -97,12 +97,10 @@ func (g *limitHandler) abandoned(r *http.Request, body *watchedBody, t *response
 	case !unread && !t.Failed():
 		return false
 	}
-	wait := time.NewTimer(g.disconnectWait)
-	defer wait.Stop()
 	select {
 	case <-ctx.Done():
 		return errors.Is(ctx.Err(), context.Canceled)
-	case <-wait.C:
+	case <-time.After(g.disconnectWait):
 		return false
 	}
 }

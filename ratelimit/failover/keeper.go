@@ -86,10 +86,8 @@ func (k *keeper) run() {
 
 // sleep waits, or until the keeper is roused. It reports whether the keeper goes on.
 func (k *keeper) sleep(d time.Duration, roused <-chan struct{}) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-roused:
 	case <-k.ctx.Done():
 	}

@@ -110,10 +110,8 @@ func (c *call) sleep(wait time.Duration) error {
 	if c.onWait != nil {
 		c.onWait(c.request, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
