@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,12 +34,7 @@ func (x *exchange) fail(_ http.ResponseWriter, out *http.Request, err error) {
 		x.proxy.ErrorHandler(x.Tracker, out, err)
 		return
 	}
-	public := x.public(err)
-	if l, ok := errors.AsType[limitError](err); ok && errors.Is(public, limited) {
-		seconds := max(1, int64(math.Ceil(l.RetryAfter().Seconds())))
-		x.header.Set("Retry-After", strconv.FormatInt(seconds, 10))
-	}
-	x.errs.Respond(x.Tracker, x.r, public)
+	x.errs.Respond(x.Tracker, x.r, x.public(err))
 }
 
 // A limitError is the error of a transport that keeps within the limits of the backend:
@@ -68,8 +61,11 @@ func (x *exchange) public(err error) error {
 	if public := unsent(x.r.Method, err.Error()); public != nil {
 		return public.Wrap(err)
 	}
-	if _, ok := errors.AsType[limitError](err); ok { // may wrap context.DeadlineExceeded
-		return limited.Wrap(err)
+	if l, ok := errors.AsType[limitError](err); ok { // may wrap context.DeadlineExceeded
+		x.header.Del("Retry-After") // of a middleware
+		public := limited.Wrap(err)
+		public.RetryAfter = max(l.RetryAfter(), time.Second)
+		return public
 	}
 	if t, ok := errors.AsType[interface {
 		error
