@@ -135,9 +135,8 @@ func TestPlanCheck(t *testing.T) {
 func TestNewPlanAllocatesLittle(t *testing.T) {
 	quotas := []ratelimit.Quota{ratelimit.PerDay(100_000), ratelimit.PerMinute(1000)}
 	if n := testing.AllocsPerRun(100, func() {
-		if _, err := ratelimit.NewPlan("pro", ratelimit.DefaultPenalty(), quotas...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := ratelimit.NewPlan("pro", ratelimit.DefaultPenalty(), quotas...)
+		must(t, err)
 	}); n > 3 {
 		t.Errorf("NewPlan allocates %v times, want at most 3: the plan, its quotas, and their texts", n)
 	}

@@ -41,9 +41,7 @@ func Example_plans() {
 // The code on the page is that of the example.
 func TestCodeOfPlansPage(t *testing.T) {
 	source, err := os.ReadFile("plans_page_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(plansPage(t), -1)
 	if len(blocks) != 1 {
 		t.Fatalf("docs/PLANS.md has %d blocks of Go, want 1", len(blocks))
@@ -107,14 +105,10 @@ func live(t *testing.T, c client, penalty ratelimit.Penalty) (total day) {
 	start := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 	clock := ratelimittest.NewClock(start)
 	engine, err := memory.New(memory.Options{Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for clock.Now().Before(start.Add(24 * time.Hour)) {
 		d, err := engine.Take(t.Context(), "client", plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		total.sent++
 		switch d.Outcome {
 		case ratelimit.Allowed:
@@ -161,8 +155,6 @@ func hours(d time.Duration) string {
 func plansPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/PLANS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }

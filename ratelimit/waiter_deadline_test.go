@@ -102,9 +102,7 @@ func TestWaitFailsAtOnceInTheQueue(t *testing.T) {
 		a.send(a.Context(), "3", 1)
 		// Another process uses the next window.
 		elsewhere := engine.Uncounted(a.plan, 0, time.Now().Add(time.Minute))
-		if err := a.engine.Adjust(ctx, "job:1", &elsewhere, 1, ""); err != nil {
-			a.Fatal(err)
-		}
+		must(a, a.engine.Adjust(ctx, "job:1", &elsewhere, 1, ""))
 		time.Sleep(4 * time.Minute)
 		a.expect("0 admitted at 0s",
 			"2 ratelimit: the request cannot be admitted before the deadline of its context: context deadline exceeded at 1m0s",

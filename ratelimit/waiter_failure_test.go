@@ -119,17 +119,14 @@ func TestWaitIsNotAStrike(t *testing.T) {
 
 func TestWaitNoticesAnUnbanWithinAMinute(t *testing.T) {
 	await(t, perSecond(1), func(a *arrivals) {
-		if err := a.engine.Ban(a.Context(), "job:1", time.Hour, ""); err != nil {
-			a.Fatal(err)
-		}
+		must(a, a.engine.Ban(a.Context(), "job:1", time.Hour, ""))
 		a.send(a.Context(), "0", 1)
 		time.Sleep(10*time.Minute + time.Second)
 		if got := a.engine.calls.Load(); got != 11 {
 			a.Errorf("%d calls of the limiter in ten minutes of the ban, want 11", got)
 		}
-		if _, err := a.engine.Unban(a.Context(), "job:1"); err != nil {
-			a.Fatal(err)
-		}
+		_, err := a.engine.Unban(a.Context(), "job:1")
+		must(a, err)
 		time.Sleep(time.Hour)
 		a.expect("0 admitted at 11m0s")
 	})

@@ -24,9 +24,7 @@ type counting struct {
 func newCounting(t *testing.T) *counting {
 	t.Helper()
 	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &counting{Limiter: engine}
 }
 

@@ -16,7 +16,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
+
+var must = testcheck.NoError
 
 // patience is for how long anything is waited for, before a test fails.
 const patience = 2 * time.Minute
@@ -228,12 +232,4 @@ func roomyKey(t *testing.T, dir, owner string, flags ...string) string {
 func writeFile(t *testing.T, dir, name, content string) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

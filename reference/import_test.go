@@ -87,9 +87,8 @@ func startWaitingImport(t *testing.T, before ...string) *waitingImport {
 		`CREATE TRIGGER wait BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(7)`,
 	} {
-		if _, err := holder.Exec(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
+		_, err := holder.Exec(t.Context(), text)
+		must(t, err)
 	}
 	w := &waitingImport{holder: holder, config: config, file: filepath.Join(dir, "petstore.db"), temporary: t.TempDir()}
 	args := append(slices.Clip(before), "petstore", "import", config, w.file)
@@ -107,9 +106,8 @@ func startWaitingImport(t *testing.T, before ...string) *waitingImport {
 // goOn lets the import go on, if it still runs.
 func (w *waitingImport) goOn(t *testing.T) {
 	t.Helper()
-	if _, err := w.holder.Exec(t.Context(), "SELECT pg_advisory_unlock_all()"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.holder.Exec(t.Context(), "SELECT pg_advisory_unlock_all()")
+	must(t, err)
 }
 
 // copies returns how many copies of the file the import has left.

@@ -154,9 +154,8 @@ func TestClientsCannotCreateSeries(t *testing.T) {
 // response does not matter.
 func sendAs(t *testing.T, p *process, method, target, key, host string) {
 	t.Helper()
-	if _, err := (call{method: method, key: key, host: host}).sendTo(t.Context(), p.api+target); err != nil {
-		t.Fatal(err)
-	}
+	_, err := (call{method: method, key: key, host: host}).sendTo(t.Context(), p.api+target)
+	must(t, err)
 }
 
 // The metrics say when an operation is removed and when the certificate expires, by the

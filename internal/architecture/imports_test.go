@@ -27,6 +27,7 @@ var rules = map[string][]string{
 	"adapters/internal/rpclimit": {"apierror", "middleware/limit", "ratelimit", "ratelimit/engine"},
 	"apierror":                   {},
 	"deprecation":                {"apierror"},
+	"internal/testcheck":         {},
 	"internal/compatibility":     {},
 	"internal/fixedwindow":       {},
 	"internal/gcra":              {},

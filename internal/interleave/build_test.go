@@ -13,10 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
+
 	// A change of these makes go test run again.
 	_ "github.com/animalstore/gatehouse/internal/interleave/sync"
 	_ "github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
+
+var must = testcheck.NoError
 
 // engine is the folder of package memory.
 const engine = "../../ratelimit/memory"
@@ -38,18 +42,14 @@ var traced = map[string]string{
 func sources(t *testing.T, folder string) map[string][]byte {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := map[string][]byte{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files[filepath.Base(name)] = text
 	}
 	return files
@@ -91,9 +91,7 @@ func build(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	folder, err := filepath.Abs(engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sources(t, "run") // a change of which makes go test run again
 	replace := map[string]string{}
 	for name := range sources(t, engine) {
@@ -101,23 +99,15 @@ func build(t *testing.T, files map[string][]byte) string {
 	}
 	for name, text := range files {
 		text, err := trace(name, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, text, 0o600))
 		replace[filepath.Join(folder, name)] = path
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, overlay, 0o600))
 	binary := filepath.Join(dir, "run.exe")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", path, "-o", binary, "./run")
 	if out, err := cmd.CombinedOutput(); err != nil {

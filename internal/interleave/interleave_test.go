@@ -19,9 +19,7 @@ var (
 func TestSchedules(t *testing.T) {
 	binary := build(t, sources(t, *folder))
 	names, err := exec.Command(binary).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	small, large, _ := strings.Cut(strings.TrimSpace(string(names)), "\n\n")
 	most := *preemptions
 	if *deep {

@@ -11,8 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/internal/testenv"
 )
+
+var must = testcheck.NoError
 
 var update = flag.Bool("update", false, "write testdata/consumers.txt instead of comparing it")
 
@@ -35,9 +38,7 @@ func TestConsumers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := modules(repo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	needCache(t, repo, all)
 	useProxy(t, proxy(t, repo, all))
 	var graphs strings.Builder
@@ -52,9 +53,7 @@ func TestConsumers(t *testing.T) {
 		write(t, golden, []byte(graphs.String()))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), graphs.String()); diff != "" {
 		t.Errorf("consumers have other modules in their graphs than %s says (-want +got):\n%s", golden, diff)
 	}

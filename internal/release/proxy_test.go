@@ -38,9 +38,7 @@ func moduleZip(t *testing.T, repo string, m module) []byte {
 	name := filepath.Join(t.TempDir(), "tree.zip")
 	mustRun(t, repo, "git", "archive", "--format=zip", "--prefix="+prefix, "--output="+name, tree)
 	in, err := zip.OpenReader(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	var below []string
 	for _, f := range in.File {
@@ -55,21 +53,14 @@ func moduleZip(t *testing.T, repo string, m module) []byte {
 		if f.FileInfo().IsDir() || slices.ContainsFunc(below, isBelow) {
 			continue
 		}
-		if err := out.Copy(f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, out.Copy(f))
 	}
 	if m.dir != "." { // the go command adds the root's LICENSE
 		w, err := out.Create(prefix + "LICENSE")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(mustRun(t, repo, "git", "cat-file", "blob", version+":LICENSE"))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		_, err = w.Write([]byte(mustRun(t, repo, "git", "cat-file", "blob", version+":LICENSE")))
+		must(t, err)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.Close())
 	return b.Bytes()
 }

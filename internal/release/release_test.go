@@ -13,9 +13,7 @@ import (
 func TestRelease(t *testing.T) {
 	repo := small(t)
 	tags, branch, err := release(repo, version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if branch != "main" {
 		t.Errorf("the branch is %q, want main", branch)
 	}
@@ -27,14 +25,10 @@ func TestRelease(t *testing.T) {
 		t.Errorf("after a release the working tree has changes:\n%s", changes)
 	}
 	all, err := modules(repo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, m := range all {
 		content, err := os.ReadFile(filepath.Join(repo, m.dir, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, r := range m.requires {
 			if !strings.Contains(string(content), r+" "+version+"\n") {
 				t.Errorf("%s does not require %s %s", m.path, r, version)
@@ -75,9 +69,7 @@ func TestRefusals(t *testing.T) {
 		"a commit that git refuses": {version, func(t *testing.T, repo string) {
 			hook := filepath.Join(repo, ".git", "hooks", "pre-commit")
 			write(t, hook, []byte("#!/bin/sh\nexit 1\n"))
-			if err := os.Chmod(hook, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(hook, 0o777))
 		}, "git commit"},
 		"a requirement that is not released": {version, func(t *testing.T, repo string) {
 			mustRun(t, repo, "go", "mod", "edit", "-require=github.com/animalstore/gatehouse/reference@v0.0.0")

@@ -47,9 +47,7 @@ func scratch(t *testing.T) string {
 		t.Skipf("skipped: this is not a git checkout: %v", err)
 	}
 	files, err := run(root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	isolate(t)
 	dir := t.TempDir()
 	for name := range strings.SplitSeq(strings.TrimRight(files, "\x00"), "\x00") {
@@ -57,16 +55,12 @@ func scratch(t *testing.T) string {
 		if os.IsNotExist(err) { // and not committed yet
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, filepath.Join(dir, name), content)
 	}
 	changelog := filepath.Join(dir, "CHANGELOG.md")
 	content, err := os.ReadFile(changelog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, changelog, append(content, "\n## 0.99.0 - 2026-01-31\n"...))
 	mustRun(t, dir, "git", "init", "--quiet", "--initial-branch", "main")
 	commit(t, dir)
@@ -99,18 +93,12 @@ func commit(t *testing.T, dir string) {
 func mustRun(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	out, err := run(dir, name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
 func write(t *testing.T, name string, content []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+	must(t, os.WriteFile(name, content, 0o666))
 }

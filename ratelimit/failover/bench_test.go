@@ -55,9 +55,7 @@ func cases(tb testing.TB) map[string]func() {
 			opts.Local = newEngine(tb)
 		}
 		l, err := failover.New(primary, opts)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must(tb, err)
 		tb.Cleanup(func() { l.Close() })
 		return l
 	}
@@ -83,9 +81,8 @@ func cases(tb testing.TB) map[string]func() {
 	remembered := func(d ratelimit.Decision, err error) *failover.Limiter {
 		primary := &constant{d: decision(true)}
 		l := limiter(primary, withLocal)
-		if _, err := l.Take(request, "another", roomy, 1); err != nil {
-			tb.Fatal(err)
-		}
+		_, err = l.Take(request, "another", roomy, 1)
+		must(tb, err)
 		primary.d, primary.err = d, err
 		take(l, true)()
 		return l

@@ -16,9 +16,7 @@ func anotherClock(t *testing.T, name string, ahead time.Duration, test func(*rig
 		run(t, withLocal, failover.Options{}, func(r *rig) {
 			time.Sleep(29*time.Second + 500*time.Millisecond)
 			engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.shared.engine = engine
 			test(r)
 		})
@@ -53,9 +51,8 @@ func TestPrimaryWithAnotherClock(t *testing.T) {
 			r.shared.set(down)
 			r.takeN("a", minute, 7)
 			r.shared.set(nil)
-			if _, err := r.Peek(ctx, "a", minute); err != nil {
-				r.Fatal(err)
-			}
+			_, err := r.Peek(ctx, "a", minute)
+			must(r, err)
 			r.wantUsed("by the primary", r.shared.engine, "a", minute, test.merged)
 		})
 	}
@@ -65,16 +62,12 @@ func TestPrimaryWithAnotherClock(t *testing.T) {
 func TestBanOfAPrimaryWithAnotherClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-2 * time.Hour, -90*time.Second - 250*time.Millisecond, 0, 90*time.Second + 250*time.Millisecond, 2 * time.Hour} {
 		anotherClock(t, ahead.String(), ahead, func(r *rig) {
-			if err := r.shared.engine.Ban(ctx, "a", time.Minute, ""); err != nil {
-				r.Fatal(err)
-			}
+			must(r, r.shared.engine.Ban(ctx, "a", time.Minute, ""))
 			var ends int64
 			for range 20 {
 				r.take("a", daily)
 				d, err := r.local.Peek(ctx, "a", daily)
-				if err != nil {
-					r.Fatal(err)
-				}
+				must(r, err)
 				if ends == 0 {
 					ends = d.BanEnds
 				}

@@ -18,12 +18,6 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			r.Errorf("%s: got %v, want %v", promise, d.Outcome, want)
 		}
 	}
-	must := func(r *rig, err error) {
-		r.Helper()
-		if err != nil {
-			r.Fatal(err)
-		}
-	}
 	// here checks the error of a command that took effect in this process.
 	here := func(r *rig, err error) {
 		r.Helper()
@@ -106,9 +100,7 @@ func TestResetMergesFirst(t *testing.T) {
 		}
 		r.wantUsed("a reset that failed", r.local, "a", daily, "100/24h0m0s")
 		r.shared.set(nil)
-		if err := r.Reset(ctx, "a"); err != nil {
-			r.Fatal(err)
-		}
+		must(r, r.Reset(ctx, "a"))
 		r.regain()
 		r.wantUsed("there", r.shared.engine, "a", daily, "0/24h0m0s")
 		r.wantUsed("here", r.local, "a", daily, "0/24h0m0s")
@@ -124,9 +116,7 @@ func TestAnswerFromBeforeACommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, withLocal, failover.Options{}, func(r *rig) {
-				if err := r.shared.engine.Ban(ctx, "a", time.Hour, ""); err != nil {
-					r.Fatal(err)
-				}
+				must(r, r.shared.engine.Ban(ctx, "a", time.Hour, ""))
 				p := &lagging{shared: r.shared}
 				r.use(p, failover.Options{Local: r.local})
 				p.during = func() {

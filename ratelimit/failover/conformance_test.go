@@ -16,16 +16,12 @@ func TestConformance(t *testing.T) {
 	engine := func(t *testing.T, start time.Time) (*memory.Limiter, *enginetest.Clock) {
 		clock := enginetest.NewClock(start)
 		l, err := memory.New(memory.Options{Now: clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return l, clock
 	}
 	limiter := func(t *testing.T, primary ratelimit.Limiter, opts failover.Options) *failover.Limiter {
 		l, err := failover.New(primary, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { l.Close() })
 		return l
 	}
@@ -43,9 +39,8 @@ func TestConformance(t *testing.T) {
 			primary := newShared(t)
 			primary.set(down)
 			l := limiter(t, primary, failover.Options{Local: local, ConsecutiveFailures: 1, Backoff: time.Hour})
-			if _, err := l.Take(t.Context(), "another", daily, 1); err != nil {
-				t.Fatal(err)
-			}
+			_, err := l.Take(t.Context(), "another", daily, 1)
+			must(t, err)
 			if !l.Open() {
 				t.Fatal("the circuit is not open")
 			}

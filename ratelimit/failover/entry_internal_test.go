@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
+
+var must = testcheck.NoError
 
 // adjust enters an adjustment of a charge of one unit at a time, after the beginning, under
 // a plan, to some units. It has also reached the windows of other plans.
@@ -102,9 +105,7 @@ func TestEntry(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := journal{bound: 100}
 			for _, s := range test.steps {
-				if err := j.adjust("a", s.plan, s.units, began.Add(s.after), others[s.plan]...); err != nil {
-					t.Fatal(err)
-				}
+				must(t, j.adjust("a", s.plan, s.units, began.Add(s.after), others[s.plan]...))
 			}
 			e, _ := j.find("a")
 			if got := e.text(); got != test.want {
@@ -124,9 +125,7 @@ func TestEntryKeepsTheLatestTime(t *testing.T) {
 		for _, order := range [][2]time.Duration{{0, time.Second}, {time.Second, 0}} {
 			j := journal{bound: 100}
 			for _, after := range order {
-				if err := j.adjust("a", p, 1, began.Add(after)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, j.adjust("a", p, 1, began.Add(after)))
 			}
 			e, _ := j.find("a")
 			if c, want := e.charges[0], began.Add(time.Second).UnixNano(); c.d.Time != want || c.at != want {

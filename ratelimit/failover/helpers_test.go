@@ -11,12 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
+
+var must = testcheck.NoError
 
 var (
 	ctx     = context.Background()
@@ -37,9 +40,7 @@ func newShared(t testing.TB) *shared {
 func newEngine(t testing.TB) *memory.Limiter {
 	t.Helper()
 	l, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -175,9 +176,7 @@ func run(t *testing.T, mode fallback, opts failover.Options, test func(*rig)) {
 func (r *rig) use(primary ratelimit.Limiter, opts failover.Options) {
 	r.Helper()
 	l, err := failover.New(primary, opts)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	r.Cleanup(func() { l.Close() })
 	r.Limiter = l
 }
@@ -252,9 +251,7 @@ func (r *rig) regain() {
 func used(t testing.TB, limiter *memory.Limiter, subject string, plan *ratelimit.Plan) string {
 	t.Helper()
 	d, err := limiter.Peek(ctx, subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := ""
 	for i := range engine.Of(plan).Len() {
 		text += fmt.Sprintf("%d/%v ", engine.Of(plan).Quota(i).Limit-d.States[i].Remaining, engine.Of(plan).Quota(i).Window)

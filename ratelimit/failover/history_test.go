@@ -109,18 +109,14 @@ func (h *outages) settle(a *admission) {
 }
 
 func (h *outages) tell(subject string, d *ratelimit.Decision, units int64) {
-	if err := h.model.Adjust(ctx, subject, d, units, ""); err != nil {
-		h.Fatal(err)
-	}
+	must(h, h.model.Adjust(ctx, subject, d, units, ""))
 }
 
 func (h *outages) compare() {
 	for _, subject := range []string{"a", "b"} {
 		for _, plan := range historyPlans {
 			got, err := h.shared.engine.Peek(ctx, subject, plan)
-			if err != nil {
-				h.Fatal(err)
-			}
+			must(h, err)
 			want, _ := h.model.Peek(ctx, subject, plan)
 			for i := range engine.Of(plan).Len() {
 				more := got.States[i].Remaining - want.States[i].Remaining

@@ -49,9 +49,7 @@ func TestJournalMakesRoom(t *testing.T) {
 		if i%2 == 0 {
 			at = began.Add(24 * time.Hour)
 		}
-		if err := j.adjust(fmt.Sprint(i), minuteAndDay, 1, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.adjust(fmt.Sprint(i), minuteAndDay, 1, at))
 	}
 	for i := range bound {
 		if err := j.adjust(fmt.Sprint("new", i), minuteAndDay, 1, began.Add(24*time.Hour)); (err == nil) != (i < bound/2) {
@@ -66,9 +64,7 @@ func TestJournalDuringAMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := journal{bound: 1024}
 		add := func(units int64) {
-			if err := j.adjust("a", minuteAndDay, units, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, j.adjust("a", minuteAndDay, units, time.Now()))
 		}
 		add(3)
 		add(4)
@@ -102,18 +98,12 @@ func TestJournalAfterTheEndOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := journal{bound: 1024}
 		minute := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-		if err := j.adjust("a", minute, 3, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		if err := j.adjust("a", minuteAndDay, 4, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.adjust("a", minute, 3, time.Now()))
+		must(t, j.adjust("a", minuteAndDay, 4, time.Now()))
 		e, _ := j.find("a")
 		sent, _ := j.next(e)
 		time.Sleep(time.Minute)
-		if err := j.adjust("a", minuteAndDay, 5, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.adjust("a", minuteAndDay, 5, time.Now()))
 		j.made(e, sent.id)
 		if got, want := e.text(), "4 02.00:00:00, 5 01.00:02:00 02.00:00:00"; got != want || j.charges != 2 {
 			t.Errorf("%s are left, and %d are counted, want %s", got, j.charges, want)
@@ -124,9 +114,7 @@ func TestJournalAfterTheEndOfAWindow(t *testing.T) {
 func TestJournalMapsShrink(t *testing.T) {
 	j := journal{bound: 1 << 16}
 	for i := range 10_000 {
-		if err := j.adjust(fmt.Sprint(i), minuteAndDay, 1, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.adjust(fmt.Sprint(i), minuteAndDay, 1, time.Now()))
 	}
 	j.primary = taker{}
 	j.mergeAll(context.Background())
@@ -147,9 +135,7 @@ func (taker) Adjust(context.Context, string, *ratelimit.Decision, int64, string)
 func TestBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := journal{bound: 1024}
-		if err := j.adjust("a", minuteAndDay, 1, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.adjust("a", minuteAndDay, 1, time.Now()))
 		e, _ := j.find("a")
 		for _, want := range []time.Duration{1, 2, 4, 4} {
 			j.backOff(e, time.Second, 4*time.Second)

@@ -106,9 +106,8 @@ func TestContextOfTheCall(t *testing.T) {
 			return nil
 		})
 		parent := context.WithValue(ctx, key{}, "value")
-		if _, err := r.Take(parent, "a", daily, 1); err != nil {
-			r.Fatal(err)
-		}
+		_, err := r.Take(parent, "a", daily, 1)
+		must(r, err)
 		if want := time.Now().Add(50 * time.Millisecond); !deadline.Equal(want) {
 			r.Errorf("the deadline is %v, want %v, the end of the budget", deadline, want)
 		}
@@ -120,9 +119,8 @@ func TestContextOfTheCall(t *testing.T) {
 
 		sooner, cancel := context.WithTimeout(parent, time.Millisecond)
 		defer cancel()
-		if _, err := r.Take(sooner, "a", daily, 1); err != nil {
-			r.Fatal(err)
-		}
+		_, err = r.Take(sooner, "a", daily, 1)
+		must(r, err)
 		if want := time.Now().Add(time.Millisecond); !deadline.Equal(want) {
 			r.Errorf("the deadline is %v, want %v, the caller's", deadline, want)
 		}

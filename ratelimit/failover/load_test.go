@@ -74,9 +74,7 @@ func TestNothingLostNothingTwice(t *testing.T) {
 				var counted int64
 				for s := range 7 {
 					d, err := r.shared.engine.Peek(ctx, string(rune('a'+s)), plan)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					counted += 1_000_000 - d.States[0].Remaining
 				}
 				if counted != admitted.Load() || counted != 64*200 {

@@ -105,9 +105,7 @@ func (p *processes) take(process int, subject string, plan *ratelimit.Plan, cost
 // giveBack has a process adjust what d cost.
 func (p *processes) giveBack(process int, d ratelimit.Decision, units int64) {
 	p.Helper()
-	if err := p.all[process].Adjust(ctx, "a", &d, units, ""); err != nil {
-		p.Fatal(err)
-	}
+	must(p, p.all[process].Adjust(ctx, "a", &d, units, ""))
 }
 
 // forget makes the primary lose all that it has counted and noted.
@@ -339,9 +337,7 @@ func runProcesses(t *testing.T, test func(*processes)) {
 		for range 3 {
 			local := newEngine(t)
 			l, err := failover.New(p.primary, failover.Options{Local: local, OnChange: func(error) {}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer l.Close()
 			p.all, p.local = append(p.all, l), append(p.local, local)
 		}
@@ -402,13 +398,9 @@ func TestLossOfABan(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runProcesses(t, func(p *processes) {
-				if err := p.all[1].Ban(ctx, "a", time.Hour, ""); err != nil {
-					p.Fatal(err)
-				}
+				must(p, p.all[1].Ban(ctx, "a", time.Hour, ""))
 				outcome(p, 0)
-				if err := test.then(p); err != nil {
-					p.Fatal(err)
-				}
+				must(p, test.then(p))
 				if got := outcome(p, test.by); got != test.want {
 					p.Errorf("got %v, want %v", got, test.want)
 				}

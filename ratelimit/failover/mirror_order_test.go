@@ -122,9 +122,7 @@ func TestMirrorOfAnswersOutOfOrder(t *testing.T) {
 				}
 				time.Sleep(test.after)
 				d, err := r.Peek(ctx, "a", test.plan)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				r.wantUsed("the local engine begins with this", r.local, "a", test.plan, test.used)
 				if banned := d.Outcome == ratelimit.Banned; banned != test.banned {
 					t.Errorf("got %v, want a ban: %v", d.Outcome, test.banned)

@@ -93,17 +93,13 @@ func TestMirror(t *testing.T) {
 			}
 		}},
 		{"the last ban by hand there is the one here, with its reason", func(r *rig) {
-			if err := r.Ban(ctx, "b", time.Hour, ""); err != nil {
-				r.Fatal(err)
-			}
+			must(r, r.Ban(ctx, "b", time.Hour, ""))
 			var there ratelimit.Decision
 			for _, ban := range []struct {
 				length time.Duration
 				reason string
 			}{{time.Hour, "spam"}, {time.Minute, "spam"}, {time.Minute, "loops"}} {
-				if err := r.shared.engine.Ban(ctx, "a", ban.length, ban.reason); err != nil {
-					r.Fatal(err)
-				}
+				must(r, r.shared.engine.Ban(ctx, "a", ban.length, ban.reason))
 				there = r.take("a", hasty)
 			}
 			r.lose()
@@ -114,9 +110,8 @@ func TestMirror(t *testing.T) {
 		{"a ban that was ended by hand is over", func(r *rig) {
 			for r.take("a", hasty).Outcome != ratelimit.Banned {
 			}
-			if _, err := r.Unban(ctx, "a"); err != nil {
-				r.Fatal(err)
-			}
+			_, err := r.Unban(ctx, "a")
+			must(r, err)
 			r.lose()
 			time.Sleep(time.Second)
 			if d := r.take("a", hasty); !d.Allowed() {
@@ -125,9 +120,7 @@ func TestMirror(t *testing.T) {
 		}},
 		{"a subject that was reset is fresh", func(r *rig) {
 			r.takeN("a", daily, 1000)
-			if err := r.Reset(ctx, "a"); err != nil {
-				r.Fatal(err)
-			}
+			must(r, r.Reset(ctx, "a"))
 			r.lose()
 			if d := r.take("a", daily); d.Remaining() != 999 {
 				r.Errorf("%d remaining, want 999", d.Remaining())
@@ -178,12 +171,8 @@ func TestMirrorOutlivesARestart(t *testing.T) {
 		r.lose()
 		r.takeN("a", daily, 100)
 		after, err := memory.New(memory.Options{Secret: r.local.Secret()})
-		if err != nil {
-			r.Fatal(err)
-		}
-		if err := r.local.Save(after.Load); err != nil {
-			r.Fatal(err)
-		}
+		must(r, err)
+		must(r, r.local.Save(after.Load))
 		r.use(r.shared, failover.Options{Local: after})
 		if d := r.take("a", daily); d.Remaining() != 299 {
 			r.Errorf("700 of 1000 were used before the restart: got %d remaining, want 299", d.Remaining())

@@ -73,14 +73,10 @@ func TestCapabilities(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, err := failover.New(test.primary, failover.Options{Local: test.local, Budget: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer l.Close()
 			d, err := l.Take(ctx, "a", daily, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, errPeek := l.Peek(ctx, "a", daily)
 			_, errUnban := l.Unban(ctx, "a")
 			_, errBans := l.Bans(ctx)

@@ -21,9 +21,7 @@ func TestOutageGrantsNoSecondBurst(t *testing.T) {
 					var d ratelimit.Decision
 					if together {
 						decisions := make([]ratelimit.Decision, 2)
-						if err := r.TakeAll(ctx, []ratelimit.Charge{{Subject: "a", Plan: smooth, Cost: 1}, {Subject: "b", Plan: daily, Cost: 1}}, decisions); err != nil {
-							r.Fatal(err)
-						}
+						must(r, r.TakeAll(ctx, []ratelimit.Charge{{Subject: "a", Plan: smooth, Cost: 1}, {Subject: "b", Plan: daily, Cost: 1}}, decisions))
 						d = decisions[0]
 					} else {
 						d = r.take("a", smooth)

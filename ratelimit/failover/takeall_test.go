@@ -27,9 +27,7 @@ func bothCharges(user string) []ratelimit.Charge {
 func (r *rig) takeBoth(user string, want ...ratelimit.Outcome) {
 	r.Helper()
 	var decisions [2]ratelimit.Decision
-	if err := r.TakeAll(ctx, bothCharges(user), decisions[:]); err != nil {
-		r.Fatal(err)
-	}
+	must(r, r.TakeAll(ctx, bothCharges(user), decisions[:]))
 	for i, d := range decisions {
 		if d.Outcome != want[i] {
 			r.Errorf("%s, charge %d: got %v, want %v", user, i+1, d.Outcome, want[i])

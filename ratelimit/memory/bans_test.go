@@ -10,9 +10,12 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
+
+var must = testcheck.NoError
 
 // A reason of its own is kept across a restart, unless there is no room for the name. Then it
 // is still a ban by hand, also for several charges together.
@@ -22,17 +25,13 @@ func TestReasonsAreKeptWithNames(t *testing.T) {
 	long := strings.Repeat("n", longestName+1)
 	for _, name := range []string{"alice", long} {
 		takeUnits(t, l, name, roomy, 1)
-		if err := l.Ban(ctx, name, time.Hour, "spam"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, name, time.Hour, "spam"))
 	}
 	d := disk{}
 	save(t, l, d)
 	for _, l := range []*Limiter{l, restart(t, l, slices.Collect(maps.Values(d)))} {
 		var all [2]ratelimit.Decision
-		if err := l.TakeAll(ctx, []ratelimit.Charge{{Subject: "alice", Plan: roomy, Cost: 1}, {Subject: long, Plan: roomy, Cost: 1}}, all[:]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.TakeAll(ctx, []ratelimit.Charge{{Subject: "alice", Plan: roomy, Cost: 1}, {Subject: long, Plan: roomy, Cost: 1}}, all[:]))
 		if a, b := all[0].BanReason(), all[1].BanReason(); a != "spam" || b != "by hand" {
 			t.Errorf("the reasons are %q and %q, want spam and by hand", a, b)
 		}
@@ -83,9 +82,7 @@ func TestBansHaveNames(t *testing.T) {
 
 func ban(t testing.TB, l *Limiter, subject string, length time.Duration) {
 	t.Helper()
-	if err := l.Ban(ctx, subject, length, "strikes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, subject, length, "strikes"))
 }
 
 // banByStrikes brings the subject a ban of one second, which is forgiven in an hour.
@@ -128,9 +125,7 @@ func TestNamesAreBounded(t *testing.T) {
 			}
 			clock.Set(noonSharp().Add(3 * time.Second))
 			var saved []Record
-			if err := l.Save(func(r []Record) error { saved = append(saved, r...); return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Save(func(r []Record) error { saved = append(saved, r...); return nil }))
 			for _, l := range []*Limiter{l, restart(t, l, saved)} {
 				if bans, err := l.Bans(ctx); err != nil || len(bans) != c.listed {
 					t.Errorf("%d bans are listed with error %v, want %d", len(bans), err, c.listed)

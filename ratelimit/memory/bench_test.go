@@ -124,9 +124,7 @@ func BenchmarkTakeAll(b *testing.B) {
 			decisions := make([]ratelimit.Decision, len(charges))
 			takeAll := func(name string) {
 				charges[0].Subject = name
-				if err := l.TakeAll(ctx, charges, decisions); err != nil {
-					b.Fatal(err)
-				}
+				must(b, l.TakeAll(ctx, charges, decisions))
 			}
 			for i := range bench.subjects {
 				takeAll(n.name(i))
@@ -164,9 +162,7 @@ func BenchmarkRare(b *testing.B) {
 		}},
 		{"take and refund, with a month", func(l *Limiter) {
 			d := take(b, l, "a", monthly)
-			if err := l.Adjust(ctx, "a", &d, 0, ""); err != nil {
-				b.Fatal(err)
-			}
+			must(b, l.Adjust(ctx, "a", &d, 0, ""))
 		}},
 		{"plan made for each call", func(l *Limiter) {
 			take(b, l, "a", ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1<<30), ratelimit.PerDay(1<<30)))
@@ -217,9 +213,7 @@ func BenchmarkFull(b *testing.B) {
 				take(b, l, fmt.Sprint(i), plan)
 			}
 			if bench.reset != "" {
-				if err := l.Reset(ctx, bench.reset); err != nil {
-					b.Fatal(err)
-				}
+				must(b, l.Reset(ctx, bench.reset))
 			}
 			for i := 0; b.Loop(); i++ {
 				if err := bench.call(l, i); err != nil && !bench.refused || bench.refused && !errors.Is(err, ratelimit.ErrUnavailable) {

@@ -102,9 +102,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		take(t, l, "banned", tight)
 		take(t, l, "strikes", strikes)
 	}
-	if err := l.Ban(ctx, "banned", time.Hour, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, "banned", time.Hour, ""))
 	i := 0
 	for name, f := range map[string]func(){
 		"allowed": func() { take(t, l, "a", roomy) },
@@ -179,9 +177,8 @@ func TestThoseThatUsedLeastGiveWay(t *testing.T) {
 	l := newLimiter(t, Options{MaxSubjects: places, Now: clock.Now})
 	use := func(subject string, units int64) {
 		t.Helper()
-		if _, err := l.Take(ctx, subject, largePlan, units); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(ctx, subject, largePlan, units)
+		must(t, err)
 	}
 	name := func(i int64) string { return string(rune('a' + i)) }
 	for i := range int64(places) {
@@ -192,9 +189,7 @@ func TestThoseThatUsedLeastGiveWay(t *testing.T) {
 		for i := range int64(places) {
 			units := 10 * (i*7%places + 1)
 			d, err := l.Peek(ctx, name(i), largePlan)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := 1000 - units
 			if units <= 10*(gone+1) {
 				want = 1000 // it gave way

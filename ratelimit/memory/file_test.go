@@ -14,9 +14,7 @@ import (
 func open(t *testing.T, file string) (*Limiter, func() error) {
 	t.Helper()
 	l, save, err := Open(file, Options{Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l, save
 }
 
@@ -42,13 +40,9 @@ func TestFile(t *testing.T) {
 		}
 		wantRemaining(t, l, "ann", want)
 		if want == 9 {
-			if err := l.Ban(ctx, "bob", time.Hour, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Ban(ctx, "bob", time.Hour, ""))
 		}
-		if err := save(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, save())
 		wantRemaining(t, l, "ann", want-1) // lost
 	}
 	entries, err := os.ReadDir(folder)
@@ -66,13 +60,9 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(folder, "usage")
 	l, save := open(t, file)
 	wantRemaining(t, l, "ann", 9)
-	if err := save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, save())
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := newLimiter(t, Options{}).Secret()
 	for name, c := range map[string]struct {
 		file, content string
@@ -92,9 +82,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	} {
 		path := filepath.Join(folder, c.file)
 		if c.file != "." {
-			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(c.content), 0o600))
 		}
 		c.opts.Now = noonSharp
 		l, save, err := Open(path, c.opts)
@@ -112,9 +100,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	if _, _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), "memory: usage cannot be saved in "+file) {
 		t.Errorf("Open without the folder: %v, want an error", err)
 	}
-	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Dir(file), 0o700))
 	l, save := open(t, file)
 	wantRemaining(t, l, "ann", 9)
 	if err := os.Remove(filepath.Dir(file)); err != nil { // Open has left nothing there
@@ -123,18 +109,14 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	if err := save(); err == nil || !strings.Contains(err.Error(), "memory: saving usage: ") {
 		t.Errorf("save without the folder: %v, want an error", err)
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "there", "usage", "full"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(folder, "there", "usage", "full"), 0o700))
 	if err := save(); err == nil {
 		t.Error("save has replaced a folder")
 	}
 	if entries, err := os.ReadDir(filepath.Join(folder, "there")); err != nil || len(entries) != 1 {
 		t.Errorf("after an error the folder has %v (%v), want what was there", entries, err)
 	}
-	if err := os.RemoveAll(file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(file))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

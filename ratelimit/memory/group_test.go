@@ -46,9 +46,7 @@ func TestGroupWithoutRoom(t *testing.T) {
 			t.Errorf("subject %d has %d units left and error %v, want the 2 it had", i, d.Remaining(), err)
 		}
 	}
-	if err := l.TakeAll(ctx, charges[:3], decisions[:3]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.TakeAll(ctx, charges[:3], decisions[:3]))
 	for i, left := range []int64{1, 3, 1} {
 		if d := &decisions[i]; !d.Allowed() || d.Remaining() != left {
 			t.Errorf("with room for all, charge %d is %v with %d left, want allowed with %d", i+1, d.Outcome, d.Remaining(), left)

@@ -81,9 +81,7 @@ func TestHashKeyDecides(t *testing.T) {
 		t.Error("two keys give one hash")
 	}
 	l, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again := newHashKey(l.Secret()); again != l.key {
 		t.Error("the secret does not make the key it was made of")
 	}

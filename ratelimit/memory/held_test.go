@@ -49,16 +49,12 @@ func TestHeld(t *testing.T) {
 	}
 	refunded := func(t *testing.T, l *Limiter, subject string) {
 		d := take(t, l, subject, largePlan)
-		if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Adjust(ctx, subject, &d, 0, ""))
 	}
 	elsewhere := func(units int64, plan *ratelimit.Plan) step {
 		return func(t *testing.T, l *Limiter, subject string) {
 			d := engine.Uncounted(plan, 0, noon)
-			if err := l.Adjust(ctx, subject, &d, units, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Adjust(ctx, subject, &d, units, ""))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -119,17 +115,13 @@ func TestNotHeldFor(t *testing.T) {
 		},
 		"what was refunded": func(t *testing.T, l *Limiter, _ *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
-				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 0, ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Adjust(ctx, fmt.Sprint(i), &all[i], 0, ""))
 			}
 		},
 		"a window of a plan that is not known": func(t *testing.T, l *Limiter, clock *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				all[i].Receipt.Others[0] = fixedwindow.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
-				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""))
 			}
 			clock.Set(noon.Add(time.Minute))
 		},
@@ -141,9 +133,7 @@ func TestNotHeldFor(t *testing.T) {
 				var all []ratelimit.Decision
 				for i := range 200 {
 					d, err := l.Take(ctx, fmt.Sprint(i), minute, 6)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					d.Cost = 2 // of which four are kept, which is less than half
 					all = append(all, d)
 				}
@@ -166,8 +156,6 @@ func TestNotHeldFor(t *testing.T) {
 func restart(t *testing.T, l *Limiter, records []Record) *Limiter {
 	t.Helper()
 	again := newLimiter(t, Options{MaxSubjects: int(l.capacity.bound), Now: l.clock.read, Secret: l.Secret()})
-	if err := again.Load(records); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.Load(records))
 	return again
 }

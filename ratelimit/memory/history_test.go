@@ -256,9 +256,7 @@ func (h *history) took(subject string, d ratelimit.Decision) {
 func (h *history) held(subject string) bool {
 	for _, plan := range historyPlans {
 		d, err := h.model.Peek(ctx, subject, plan)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		must(h.t, err)
 		if d.Outcome == ratelimit.Banned || d.StrikesLeft >= 0 && d.StrikesLeft < plan.Penalty().Strikes {
 			return true
 		}

@@ -40,9 +40,8 @@ func oneWindow(i int) layout {
 func TestLayoutsTakeLittleMemory(t *testing.T) {
 	l := newLimiter(t, Options{})
 	for i := range 100 {
-		if _, err := l.layouts.add(oneWindow(i)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.layouts.add(oneWindow(i))
+		must(t, err)
 		if n := len(*l.layouts.shared.Load()); n <= i || n > max(2*i, 8) {
 			t.Fatalf("there is memory for %d layouts, and %d are in use", n, i+1)
 		}

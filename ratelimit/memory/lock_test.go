@@ -183,9 +183,7 @@ func TestSlotHasTheBan(t *testing.T) {
 	ban(t, l, "a", time.Hour)
 	ends := noonSharp().Unix() + 3600
 	want("banned", ends)
-	if err := l.Adjust(ctx, "a", &first, 5, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Adjust(ctx, "a", &first, 5, ""))
 	want("after a charge", ends)
 	for i := range 100 * len(l.segments) {
 		take(t, l, fmt.Sprint(i), roomy)
@@ -200,9 +198,8 @@ func TestSlotHasTheBan(t *testing.T) {
 	if d := take(t, l, "a", roomy); d.BanEnds != ends-2 || d.States[0].Remaining != fixedwindow.MaxUnits-5 {
 		t.Errorf("two seconds back: a ban until %d and %d left, want %d and %d", d.BanEnds, d.States[0].Remaining, ends-2, int64(fixedwindow.MaxUnits-5))
 	}
-	if _, err := l.Unban(ctx, "a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Unban(ctx, "a")
+	must(t, err)
 	want("unbanned", 0)
 }
 
@@ -243,14 +240,10 @@ func TestAdmittedAfterALook(t *testing.T) {
 		}
 		return time.Date(2026, time.March, 1, 12, 0, 59, 500_000_000, time.UTC)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	first, err := l.Take(t.Context(), "a", plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	calls, meanwhile = 0, func() {
 		if err := l.Adjust(t.Context(), "a", &first, 0, ""); err != nil {
 			t.Error(err)

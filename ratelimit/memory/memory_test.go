@@ -46,9 +46,7 @@ func noonSharp() time.Time { return noon.Add(-30 * time.Second) }
 func newLimiter(t testing.TB, opts Options) *Limiter {
 	t.Helper()
 	l, err := New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 

@@ -43,9 +43,7 @@ func TestBanIsSeenByAllFromThenOn(t *testing.T) {
 	for i := current.Load(); i < int64(subjects); i = current.Load() {
 		name := fmt.Sprint(i)
 		d, err := l.Take(ctx, name, plan, 1_000_000) // too much
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if after := take(t, l, name, plan); d.Outcome == ratelimit.Banned && after.Outcome != ratelimit.Banned {
 			t.Fatalf("subject %d: banned, and then %v", i, after.Outcome)
 		}
@@ -208,9 +206,7 @@ func TestGroupsAddUp(t *testing.T) {
 	wg.Wait()
 	for i := range subjects {
 		d, err := l.Peek(ctx, name(i), all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := limit/2 + used[i].Load()
 		if got := limit - d.States[0].Remaining; got != want {
 			t.Errorf("subject %d has used %d units of the window, want the %d that were admitted", i, got, want)
@@ -245,9 +241,7 @@ func TestPlanSwitchBesideACharge(t *testing.T) {
 	name := func(i int) string { return fmt.Sprint(i) }
 	for i := range subjects {
 		d := take(t, l, name(i), plans[0])
-		if err := l.Adjust(ctx, name(i), &d, 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Adjust(ctx, name(i), &d, 0, ""))
 	}
 	var arrived atomic.Int64
 	var wg sync.WaitGroup

@@ -37,9 +37,7 @@ func (d disk) write(records []Record) error {
 
 func save(t testing.TB, l *Limiter, d disk) {
 	t.Helper()
-	if err := l.Save(d.write); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Save(d.write))
 }
 
 var statePlan = ratelimit.MustPlan("p",
@@ -63,9 +61,7 @@ func testFailedSave(t *testing.T, portion int) {
 	for i := range 10_000 {
 		take(t, l, fmt.Sprint(i), statePlan)
 	}
-	if err := l.Reset(ctx, "gone"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Reset(ctx, "gone"))
 	full := errors.New("disk full")
 	calls := 0
 	err := l.Save(func(records []Record) error {
@@ -110,9 +106,7 @@ func TestSaveWhileChargesGoOn(t *testing.T) {
 	var used int64
 	for i := range 100 {
 		s, err := again.Peek(ctx, fmt.Sprint(i), plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		used += 1<<30 - s.Remaining()
 	}
 	if used != 4*each {
@@ -128,18 +122,15 @@ func TestSaveAfterLoad(t *testing.T) {
 	for i := range 100 {
 		take(t, l, fmt.Sprint(i), statePlan)
 	}
-	if err := l.Ban(ctx, "b", time.Hour, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, "b", time.Hour, ""))
 	save(t, l, d)
 	again := restart(t, l, slices.Collect(maps.Values(d)))
 	if err := again.Save(func(r []Record) error { return fmt.Errorf("%d records, though nothing changed", len(r)) }); err != nil {
 		t.Error(err)
 	}
 	// The end of what was loaded is still reported.
-	if _, err := again.Unban(ctx, "b"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := again.Unban(ctx, "b")
+	must(t, err)
 	take(t, again, "new", statePlan)
 	changed := disk{}
 	var ended int
@@ -312,9 +303,7 @@ func (h *saveHistory) lastRecords() []Record {
 
 func (h *saveHistory) load(records []Record) *Limiter {
 	l := newLimiter(h.t, Options{MaxSubjects: h.bound + 10, Now: h.clock.Now, Secret: h.engine.Secret()})
-	if err := l.Load(records); err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, l.Load(records))
 	return l
 }
 
@@ -342,9 +331,7 @@ func TestLoadEndsABan(t *testing.T) {
 		func() error { _, err := l.Unban(ctx, "a"); return err },
 	} {
 		err := errors.Join(do(), l.Save(func(r []Record) error { file = append(file, r...); return nil }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if d := take(t, restart(t, l, file), "a", statePlan); !d.Allowed() {
 		t.Errorf("got %v, want allowed: the ban was ended", d.Outcome)
@@ -356,9 +343,7 @@ func savedBan(t testing.TB, opts Options) (account, record Record) {
 	t.Helper()
 	l := newLimiter(t, opts)
 	take(t, l, "subject", statePlan)
-	if err := l.Ban(ctx, "subject", time.Hour, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, "subject", time.Hour, ""))
 	d := disk{}
 	save(t, l, d)
 	for key, r := range d {

@@ -107,14 +107,11 @@ func TestTablesStaySmall(t *testing.T) {
 	race.Skip(t)
 	const bound = 40 * subjectsInSegment
 	l, err := New(Options{MaxSubjects: bound})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	for i := range bound + bound/2 {
-		if _, err := l.Take(ctx, strconv.Itoa(i), plan, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(ctx, strconv.Itoa(i), plan, 1)
+		must(t, err)
 	}
 	const most = 2 * subjectsInSegment
 	for i := range l.tables {
@@ -161,9 +158,7 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLimiter(t, Options{MaxSubjects: bound + 1})
-			if err := l.Load([]Record{{Key: 2, Data: append(l.key.dataHead(2), 120, 2, 2, 254, 255, 255, 255, 15), Expires: 1<<32 - 1}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Load([]Record{{Key: 2, Data: append(l.key.dataHead(2), 120, 2, 2, 254, 255, 255, 255, 15), Expires: 1<<32 - 1}}))
 			for i := range 200 * bound {
 				takeUnits(t, l, fmt.Sprint(i), plan, 1)
 				if (i+1)%bound > 0 {
@@ -171,9 +166,7 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 				}
 				often(l)
 				for j := range bound {
-					if err := l.Reset(ctx, fmt.Sprint(i-j)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, l.Reset(ctx, fmt.Sprint(i-j)))
 				}
 			}
 			if n := len(l.segments[0].forgotten); n > maxForgotten {

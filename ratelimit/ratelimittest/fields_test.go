@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
+
+var must = testcheck.NoError
 
 // failures collects what a check reports.
 type failures struct {
@@ -109,9 +112,7 @@ func TestCheckHeadersOfDecisions(t *testing.T) {
 			engine.Take(t.Context(), "ann", c.plan, 1)
 		}
 		d, err := engine.Take(t.Context(), "ann", c.plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		header := http.Header{}
 		limit.XRateLimit.Set(header, &d)
 		if got := check(t, header, c.want); got != "" {

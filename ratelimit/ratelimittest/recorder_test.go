@@ -40,9 +40,7 @@ type operator interface {
 func newEngine(t *testing.T, clock *ratelimittest.Clock) *memory.Limiter {
 	t.Helper()
 	embedded, err := memory.New(memory.Options{Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return embedded
 }
 
@@ -118,9 +116,7 @@ func TestDeny(t *testing.T) {
 		{ratelimit.Banned, []time.Duration{60500 * time.Millisecond, 60500 * time.Millisecond}}, // until a whole second
 	} {
 		r.Deny(c.outcome)
-		if err := r.TakeAll(ctx, charges, decisions); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.TakeAll(ctx, charges, decisions))
 		for i, d := range decisions {
 			one, err := r.Take(ctx, charges[i].Subject, charges[i].Plan, 1)
 			if d != one || err != nil || d.Outcome != c.outcome || d.RetryAfter != c.retry[i] || d.Remaining() != 0 || d.Applicable != 0 || limit.Denial(ratelimit.Caller{}, &d) == nil {
@@ -180,9 +176,7 @@ func TestNewRecorderWithoutLimiter(t *testing.T) {
 func TestDenyOfABannedSubject(t *testing.T) {
 	embedded := newEngine(t, ratelimittest.NewClock(noon))
 	r, ctx := ratelimittest.NewRecorder(embedded), t.Context()
-	if err := embedded.Ban(ctx, "ann", time.Hour, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, embedded.Ban(ctx, "ann", time.Hour, ""))
 	for outcome, want := range map[ratelimit.Outcome]time.Duration{ratelimit.Limited: time.Minute, ratelimit.Banned: time.Minute} {
 		r.Deny(outcome)
 		if d, err := r.Take(ctx, "ann", plan, 1); err != nil || d.Outcome != outcome || d.RetryAfter != want {
@@ -219,9 +213,7 @@ func TestRecorderOfABareEngine(t *testing.T) {
 func TestFailedCapabilities(t *testing.T) {
 	r, ctx := ratelimittest.NewRecorder(newEngine(t, ratelimittest.NewClock(noon))), t.Context()
 	d, err := r.Take(ctx, "ann", plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Fail()
 	if _, err := r.Peek(ctx, "ann", plan); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("Peek after Fail: %v, want ErrUnavailable", err)

@@ -23,9 +23,7 @@ import (
 func documentedUser(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("limiter.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rule := regexp.MustCompile(`(?s)ACL SETUSER gatehouse (.*?)\n//\n`).FindSubmatch(text)
 	if rule == nil {
 		t.Fatal("the documentation of New has no ACL SETUSER")
@@ -118,20 +116,14 @@ func testAccessList(t *testing.T, servers []*redistest.Server, connect func() re
 	rule := documentedUser(t)
 	try := func(rule string) error {
 		for _, s := range servers {
-			if err := clientOf(t, s).Do(ctx, "acl", "deluser", "gatehouse").Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, clientOf(t, s).Do(ctx, "acl", "deluser", "gatehouse").Err())
 			setUser(t, s, rule)
-			if err := clientOf(t, s).ScriptFlush(ctx).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, clientOf(t, s).ScriptFlush(ctx).Err())
 		}
 		c := connect()
 		defer c.Close()
 		l, err := redislimit.New(c, redislimit.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return everything(l)
 	}
 	if err := try(rule); err != nil {
@@ -171,9 +163,7 @@ func testAccessListWhileASlotMoves(t *testing.T, cluster *redistest.Cluster) {
 		})
 		defer c.Close()
 		l, err := redislimit.New(c, redislimit.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		subjects, slot := neighbours(t, l, clientOfCluster(t, cluster), 6)
 		from := owner(t, cluster, slot)
 		m := cluster.Migrate(slot, from, (from+1)%3)
@@ -194,9 +184,7 @@ func TestAccessListOfRing(t *testing.T) {
 	})
 	defer c.Close()
 	l, err := redislimit.New(c, redislimit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := everything(l); err != nil {
 		t.Error(err)
 	}

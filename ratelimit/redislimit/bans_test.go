@@ -54,18 +54,12 @@ func TestManyBans(t *testing.T) {
 	for i := range bans {
 		subjects = append(subjects, fmt.Sprint("subject ", i))
 	}
-	if err := redislimit.Bans(l, subjects, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redislimit.Bans(l, subjects, time.Hour))
 	// One index is larger than all others, so that Redis keeps it in another form.
-	if err := redislimit.Bans(l, redislimit.SubjectsOfOneIndex(1000), time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redislimit.Bans(l, redislimit.SubjectsOfOneIndex(1000), time.Hour))
 	m.scripts.Store(0)
 	got, err := l.Bans(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listed := map[string]bool{}
 	for _, ban := range got {
 		if listed[ban.Subject] {

@@ -48,9 +48,7 @@ func BenchmarkServer(b *testing.B) {
 		for _, subjects := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/subjects=%d", c.name, subjects), func(b *testing.B) {
 				l, err := redislimit.New(client, redislimit.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				ask := redislimit.TakeAll(l, plan)
 				round := func(round int) []string {
 					names := names(subjects)
@@ -61,34 +59,22 @@ func BenchmarkServer(b *testing.B) {
 					}
 					return names
 				}
-				if err := client.FlushAll(ctx).Err(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, client.FlushAll(ctx).Err())
 				for range c.before {
-					if err := ask(round(0)); err != nil {
-						b.Fatal(err)
-					}
+					must(b, ask(round(0)))
 				}
-				if err := client.ConfigResetStat(ctx).Err(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, client.ConfigResetStat(ctx).Err())
 				b.ResetTimer()
 				for i := range b.N {
 					if c.name == "strike" && i%5000 == 4999 { // before a ban begins
 						b.StopTimer()
-						if err := client.FlushAll(ctx).Err(); err != nil {
-							b.Fatal(err)
-						}
+						must(b, client.FlushAll(ctx).Err())
 						for range c.before {
-							if err := ask(round(0)); err != nil {
-								b.Fatal(err)
-							}
+							must(b, ask(round(0)))
 						}
 						b.StartTimer()
 					}
-					if err := ask(round(i)); err != nil {
-						b.Fatal(err)
-					}
+					must(b, ask(round(i)))
 				}
 				b.StopTimer()
 				b.ReportMetric(evalTime(b, client)/float64(subjects), "server-µs")
@@ -101,9 +87,7 @@ func BenchmarkServer(b *testing.B) {
 func evalTime(b *testing.B, client *redis.Client) float64 {
 	b.Helper()
 	info, err := client.Info(ctx, "commandstats").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	_, stats, _ := strings.Cut(info, "cmdstat_evalsha:")
 	_, stats, _ = strings.Cut(stats, "usec_per_call=")
 	var micros float64

@@ -61,9 +61,7 @@ func testCalendarOfServer(t *testing.T, month *ratelimit.Plan, take func(*redisl
 		}
 	}
 	m.SetTime(time.Date(2001, time.February, 28, 23, 59, 59, 0, time.UTC))
-	if err := addUsage(l, "", "b", month, [4]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, addUsage(l, "", "b", month, [4]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)))
 	d, err := l.Peek(ctx, "b", month)
 	if err != nil || d.States[1].Remaining != 995 {
 		t.Errorf("added usage, far from this process's clock: %+v, %v, want 995 left", d.States[1], err)
@@ -79,16 +77,12 @@ func TestCalendarUsageIsRepeatedLate(t *testing.T) {
 	p := newPair(t, start)
 	units, at, last := [4]int64{10}, start.Add(time.Hour), time.Duration(0)
 	p.take("a", billing) // until 4 April
-	if err := addUsage(p.model, "", "a", month, units, at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, addUsage(p.model, "", "a", month, units, at))
 	for _, after := range []time.Duration{0, 26 * 24 * time.Hour, 29*24*time.Hour + 11*time.Hour, 29*24*time.Hour + 13*time.Hour, 35 * 24 * time.Hour} {
 		p.set(after)
 		p.server.FastForward(after - last)
 		last = after
-		if err := addUsage(p.engine, "once", "a", month, units, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, addUsage(p.engine, "once", "a", month, units, at))
 		p.agree("the usage, which was added again", func(l enginetest.Model) (any, error) { return l.Peek(ctx, "a", month) })
 	}
 }

@@ -22,9 +22,7 @@ func TestUsageCarries(t *testing.T) {
 	for _, minute := range before {
 		for _, day := range before {
 			subject := fmt.Sprint(minute, " and ", day)
-			if err := addUsage(l, "", subject, plan, [4]int64{minute, day}, now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, addUsage(l, "", subject, plan, [4]int64{minute, day}, now))
 			for i := range int64(3) {
 				d, err := l.Take(ctx, subject, plan, 1)
 				if err != nil {

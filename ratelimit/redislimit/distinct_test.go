@@ -10,8 +10,11 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
+
+var must = testcheck.NoError
 
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
@@ -44,9 +47,7 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 				seen := map[any]bool{}
 				args := cmd.args(s.keys, 0)
 				n, err := strconv.Atoi(args[2].(string))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				keys := args[3 : 3+n]
 				for i := range keys {
 					if seen[keys[i]] {
@@ -73,9 +74,7 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 {
 	t.Helper()
 	d, err := l.Peek(context.Background(), subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return of(plan).Limit(0) - d.States[0].Remaining
 }
 
@@ -88,9 +87,8 @@ func TestRefundsOfOneBatch(t *testing.T) {
 		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),
 	}
 	const kept = 5
-	if _, err := l.Take(context.Background(), "a", plans[0], kept); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Take(context.Background(), "a", plans[0], kept)
+	must(t, err)
 	b := new(batch)
 	for i := range 800 {
 		plan, cost := plans[i%2], int64(2+2*(i%3))

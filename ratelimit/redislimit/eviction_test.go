@@ -66,12 +66,8 @@ func TestEvictionOfRingIsLogged(t *testing.T) {
 
 func testEvictionOfClusterIsLogged(t *testing.T, cluster *redistest.Cluster) {
 	for _, s := range cluster.Masters {
-		if err := clientOf(t, s).ConfigSet(ctx, "maxmemory", "1gb").Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := clientOf(t, s).ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, clientOf(t, s).ConfigSet(ctx, "maxmemory", "1gb").Err())
+		must(t, clientOf(t, s).ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
 	}
 	logOf(t, "a cluster", clientOfCluster(t, cluster), true, true)
 }
@@ -89,21 +85,16 @@ func logOf(t *testing.T, what string, client redis.UniversalClient, wanted, ownL
 		slog.SetDefault(logger)
 	}
 	l, err := redislimit.New(client, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 3 {
-		if _, err := l.Take(ctx, fmt.Sprint(i), lasting(1), 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(ctx, fmt.Sprint(i), lasting(1), 1)
+		must(t, err)
 	}
 	for deadline := time.Now().Add(time.Minute); wanted && log.String() == "" && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if single, ok := client.(*redis.Client); ok && !wanted {
-		if err := redislimit.WarnOfEviction(l, single); err != nil {
-			t.Fatal(err)
-		}
+		must(t, redislimit.WarnOfEviction(l, single))
 	}
 	n, most := strings.Count(log.String(), "level=WARN"), 1
 	if _, ok := client.(*redis.ClusterClient); ok {

@@ -30,9 +30,7 @@ func TestClusterFailover(t *testing.T) {
 	cluster := redistest.StartClusterWithReplicas(t)
 	c := clientOfCluster(t, cluster)
 	l, err := redislimit.New(c, redislimit.Options{Prefix: "failover"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	subject, master := subjectOf(t, cluster, l)
 	testFailover(t, l, subject, master)
 }
@@ -40,14 +38,11 @@ func TestClusterFailover(t *testing.T) {
 // subjectOf returns a subject with usage, and the master that has it.
 func subjectOf(t *testing.T, cluster *redistest.Cluster, l *redislimit.Limiter) (string, *redistest.Server) {
 	t.Helper()
-	if _, err := l.Take(ctx, "a", lasting(1), 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Take(ctx, "a", lasting(1), 1)
+	must(t, err)
 	for _, m := range cluster.Masters {
 		if n, err := clientOf(t, m).DBSize(ctx).Result(); err == nil && n == 1 {
-			if err := l.Reset(ctx, "a"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Reset(ctx, "a"))
 			return "a", m
 		}
 	}
@@ -92,9 +87,7 @@ func testFailover(t *testing.T, l *redislimit.Limiter, subject string, master *r
 	admitted := 0
 	for range 10 {
 		d, err := l.Take(ctx, subject, lasting(limit), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Allowed() {
 			admitted++
 		}

@@ -52,9 +52,8 @@ func TestLateAnswer(t *testing.T) {
 			c, calls := clientOf(t, s), new(scriptCounter)
 			c.AddHook(calls)
 			l := newLimiter(t, c)
-			if _, err := l.Peek(ctx, "a", lasting(9)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := l.Peek(ctx, "a", lasting(9))
+			must(t, err)
 			s.Stop()
 			if _, err := l.Take(test.leave(calls), "a", lasting(9), 5); err == nil {
 				t.Fatal("a server that is stopped decided")

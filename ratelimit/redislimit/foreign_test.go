@@ -57,31 +57,22 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 	}
 	for value, write := range foreignValues {
 		for what, do := range operations {
-			if err := c.FlushDB(ctx).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.FlushDB(ctx).Err())
 			l := newLimiter(t, c)
-			if _, err := l.Take(ctx, "a", strict, 1); err != nil {
-				t.Fatal(err)
-			}
+			_, err := l.Take(ctx, "a", strict, 1)
+			must(t, err)
 			key := c.Keys(ctx, "*").Val()[0]
 			c.Del(ctx, key)
-			if err := write(c, key); err != nil {
-				t.Fatal(err)
-			}
+			must(t, write(c, key))
 			holdForeign(t, c, key, what+" of "+value, func() error { return do(l) })
 		}
 		// An index of bans.
 		l := newLimiter(t, c)
-		if err := l.Ban(ctx, "a", time.Minute, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, "a", time.Minute, ""))
 		i := slices.IndexFunc(c.Keys(ctx, "*").Val(), func(key string) bool { return strings.HasSuffix(key, "}") })
 		index := c.Keys(ctx, "*").Val()[i]
 		c.FlushDB(ctx)
-		if err := write(c, index); err != nil {
-			t.Fatal(err)
-		}
+		must(t, write(c, index))
 		for range 2 {
 			if err := second(l.Take(ctx, "a", strict, 1)); err != nil {
 				t.Errorf("Take without a ban, where the index is %s: %v", value, err)
@@ -93,14 +84,10 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })
 		// A subject in the index.
 		c.FlushDB(ctx)
-		if err := l.Ban(ctx, "a", time.Minute, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, "a", time.Minute, ""))
 		key := redislimit.Key(l, "a")
 		c.Del(ctx, key)
-		if err := write(c, key); err != nil {
-			t.Fatal(err)
-		}
+		must(t, write(c, key))
 		holdForeign(t, c, key, "Bans where a subject is "+value, func() error { return second(l.Bans(ctx)) })
 	}
 }
@@ -110,9 +97,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 func holdForeign(t *testing.T, c redis.UniversalClient, key, what string, do func() error) {
 	t.Helper()
 	before, err := c.Dump(context.Background(), key).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = do()
 	if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), `"`+key+`"`) {
 		t.Errorf("%s: %v, want an error that wraps ErrUnavailable and names %q", what, err, key)

@@ -22,17 +22,14 @@ func TestFormat(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(now.Add(-2 * time.Minute))
 	l, err := redislimit.New(c, redislimit.Options{Prefix: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 2, Max: time.Hour, Forgive: 24 * time.Hour}
 	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(2), ratelimit.PerDay(1000))
 	take := func(subject string, times int) {
 		t.Helper()
 		for range times {
-			if _, err := l.Take(ctx, subject, plan, 1); err != nil {
-				t.Fatal(err)
-			}
+			_, err := l.Take(ctx, subject, plan, 1)
+			must(t, err)
 		}
 	}
 	ban := func(subject string) {
@@ -50,12 +47,8 @@ func TestFormat(t *testing.T) {
 	take("owner:limited", 3)
 	take("owner:banned", 4)
 	take("owner:"+strings.Repeat("long", 32), 1)
-	if err := addUsage(l, "id", "owner:merged", plan, [4]int64{1, 300}, now); err != nil {
-		t.Fatal(err)
-	}
-	if err := addUsage(l, "", "owner:wide", plan, [4]int64{7, 5<<32 + 9}, now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, addUsage(l, "id", "owner:merged", plan, [4]int64{1, 300}, now))
+	must(t, addUsage(l, "", "owner:wide", plan, [4]int64{7, 5<<32 + 9}, now))
 	got := map[string]string{}
 	for _, key := range m.Keys() {
 		if scores, err := m.SortedSet(key); err == nil {

@@ -103,9 +103,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 		for _, g := range append(order, second...) {
 			for c := g.first; c != nil; c = c.next {
 				want, err := model.Take(context.Background(), g.subject, g.plan, g.cost)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got, err := g.decision(g.plan, g.cost, c.place)
 				if err != nil || g.err != nil {
 					t.Fatal(err, g.err)
@@ -124,9 +122,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 func settle(t *testing.T, l *Limiter, serverTime time.Time) {
 	t.Helper()
 	l.sender.ahead.Store(int64(time.Until(serverTime)))
-	if err := l.sender.client.ScriptLoad(context.Background(), script).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.sender.client.ScriptLoad(context.Background(), script).Err())
 }
 
 func TestBatchSharesOperations(t *testing.T) {

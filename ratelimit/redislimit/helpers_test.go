@@ -17,11 +17,14 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
+
+var must = testcheck.NoError
 
 var ctx = context.Background()
 
@@ -34,9 +37,7 @@ func TestMain(m *testing.M) {
 func newLimiter(t testing.TB, client redis.UniversalClient) *redislimit.Limiter {
 	t.Helper()
 	l, err := redislimit.New(client, redislimit.Options{Prefix: "test" + strconv.FormatInt(prefixes.Add(1), 10)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -80,9 +81,7 @@ func (p *pair) set(after time.Duration) {
 func (p *pair) agree(what string, do func(enginetest.Model) (any, error)) {
 	p.Helper()
 	want, err := do(p.model)
-	if err != nil {
-		p.Fatal(err)
-	}
+	must(p, err)
 	got, err := do(p.engine)
 	if err != nil {
 		p.Fatalf("%s: %v", what, err)
@@ -116,9 +115,7 @@ func lasting(limit int64) *ratelimit.Plan {
 func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int64 {
 	t.Helper()
 	d, err := l.Peek(ctx, subject, lasting(limit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return limit - d.States[0].Remaining
 }
 
@@ -196,9 +193,7 @@ func answer(cmd, other redis.Cmder) {
 func newLimiterOf(t testing.TB, client redis.UniversalClient, other *redislimit.Limiter) *redislimit.Limiter {
 	t.Helper()
 	l, err := redislimit.New(client, redislimit.Options{Prefix: redislimit.Prefix(other)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 

@@ -26,9 +26,7 @@ func testSlotStaysHalfMoved(t *testing.T, cluster *redistest.Cluster) {
 	l := newLimiter(t, clientOfCluster(t, cluster))
 	subjects, slot := neighbours(t, l, clientOfCluster(t, cluster), 10)
 	for _, subject := range subjects {
-		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, subject, time.Hour, ""))
 	}
 	from := owner(t, cluster, slot)
 	m := cluster.Migrate(slot, from, (from+1)%3)
@@ -76,23 +74,17 @@ func testSubjectsOfAnyBytes(t *testing.T, cluster *redistest.Cluster) {
 				t.Fatalf("%.20q: %v, %v", subject, d.Outcome, err)
 			}
 		}
-		if err := addUsage(l, subject, subject, plan, [4]int64{1}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, addUsage(l, subject, subject, plan, [4]int64{1}, time.Now()))
 	}
 	for i, subject := range subjects {
 		d, err := l.Peek(ctx, subject, plan)
 		if err != nil || d.States[0].Remaining != 5-int64(i%5)-1 {
 			t.Errorf("%.20q: %d left, %v, want %d", subject, d.States[0].Remaining, err, 5-i%5-1)
 		}
-		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, subject, time.Hour, ""))
 	}
 	bans, err := l.Bans(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var banned []string
 	for _, ban := range bans {
 		banned = append(banned, ban.Subject)
@@ -126,12 +118,8 @@ func TestRightsAreLost(t *testing.T) {
 		setUser(t, s, rule)
 		l, _ := redislimit.New(c, redislimit.Options{})
 		beside, _ := redislimit.New(clientOf(t, s), redislimit.Options{})
-		if err := beside.Reset(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Ban(ctx, "a", time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, beside.Reset(ctx, "a"))
+		must(t, l.Ban(ctx, "a", time.Hour, ""))
 		for _, what := range []string{"Reset", "Unban"} {
 			setUser(t, s, rule+" -"+command)
 			var err error
@@ -151,9 +139,7 @@ func TestRightsAreLost(t *testing.T) {
 			if (d.Outcome == ratelimit.Banned) != (len(bans) == 1) {
 				t.Errorf("%s without %s: %v; the subject is %v and %d bans are listed", what, command, err, d.Outcome, len(bans))
 			}
-			if err := beside.Ban(ctx, "a", time.Hour, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, beside.Ban(ctx, "a", time.Hour, ""))
 		}
 	}
 }

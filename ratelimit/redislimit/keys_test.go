@@ -49,23 +49,14 @@ func TestEveryKeyExpires(t *testing.T) {
 		subject := fmt.Sprint(i)
 		for range i {
 			d, err := l.Take(ctx, subject, plan, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Adjust(ctx, "refunded "+subject, &d, 0, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, l.Adjust(ctx, "refunded "+subject, &d, 0, ""))
 		}
 	}
-	if err := l.Ban(ctx, "by hand", 10*time.Minute, ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
-		t.Fatal(err)
-	}
-	if err := addUsage(l, "id", "charged", plan, [4]int64{1, 1}, start); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, "by hand", 10*time.Minute, ""))
+	_, err := l.Peek(ctx, "peeked", plan)
+	must(t, err)
+	must(t, addUsage(l, "id", "charged", plan, [4]int64{1, 1}, start))
 	keys := m.Keys()
 	if len(keys) < 9 {
 		t.Fatalf("keys %v, want one for each of seven subjects, the indexes, and the mark of a charge", keys)
@@ -108,9 +99,8 @@ func TestExpiry(t *testing.T) {
 		{"the same of a subject with others", 2*time.Hour + 4*time.Second, []ratelimit.Quota{sec(4), sec(6), sec(7)}, 11 * time.Second},
 	} {
 		m.SetTime(hour.Add(step.at))
-		if _, err := l.Take(ctx, "a", ratelimit.MustPlan("", ratelimit.Penalty{}, step.quotas...), 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(ctx, "a", ratelimit.MustPlan("", ratelimit.Penalty{}, step.quotas...), 1)
+		must(t, err)
 		if ttl := m.TTL(m.Keys()[0]); ttl != step.want {
 			t.Errorf("%s: the key expires in %v, want %v", step.what, ttl, step.want)
 		}
@@ -123,16 +113,12 @@ func TestIndexIsPruned(t *testing.T) {
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(start)
 	l := newLimiter(t, c)
-	if err := l.Ban(ctx, "0", time.Second, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, "0", time.Second, ""))
 	i := slices.IndexFunc(m.Keys(), func(key string) bool { return strings.HasSuffix(key, "}") })
 	index := m.Keys()[i]
 	m.SetTime(start.Add(2 * time.Hour))
 	for i := 1; ; i++ { // until one falls into the same index
-		if err := l.Ban(ctx, fmt.Sprint(i), time.Second, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, fmt.Sprint(i), time.Second, ""))
 		if names, _ := m.ZMembers(index); len(names) != 1 || names[0] != "0" {
 			if len(names) != 1 {
 				t.Errorf("the index holds %q, want that the ban that ended is gone", names)
@@ -151,9 +137,7 @@ func TestIndexOutlivesItsLongestBan(t *testing.T) {
 	l := newLimiter(t, c)
 	subjects := redislimit.SubjectsOfOneIndex(2)
 	for i, length := range []time.Duration{10 * time.Hour, time.Minute} {
-		if err := l.Ban(ctx, subjects[i], length, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, subjects[i], length, ""))
 	}
 	m.FastForward(9 * time.Hour)
 	if bans, err := l.Bans(ctx); err != nil || !slices.ContainsFunc(bans, func(b ratelimit.Ban) bool { return b.Subject == subjects[0] }) {
@@ -169,12 +153,8 @@ func TestUnbanAndResetLeaveANote(t *testing.T) {
 		"Unban": func() error { return second(l.Unban(ctx, "a")) },
 		"Reset": func() error { return l.Reset(ctx, "a") },
 	} {
-		if err := l.Ban(ctx, "a", time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, "a", time.Hour, ""))
+		must(t, end())
 		if keys := m.Keys(); len(keys) != 1 || !strings.Contains(keys[0], "!") {
 			t.Errorf("after %s: %q are left, want a note", what, keys)
 		}

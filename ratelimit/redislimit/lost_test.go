@@ -36,7 +36,7 @@ var losses = map[string]func(*testing.T) loss{
 	},
 	"FLUSHALL": func(t *testing.T) loss {
 		s := redistest.Start(t)
-		return loss{clients(&s.Addr), func() {}, func() { must(t, clientOf(t, s).FlushAll(ctx)) }}
+		return loss{clients(&s.Addr), func() {}, func() { must(t, clientOf(t, s).FlushAll(ctx).Err()) }}
 	},
 	"killed, appendfsync everysec": func(t *testing.T) loss {
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
@@ -46,12 +46,12 @@ var losses = map[string]func(*testing.T) loss{
 		s, replica := redistest.Start(t), redistest.Start(t)
 		addr, c := s.Addr, clientOf(t, replica)
 		host, port, _ := strings.Cut(s.Addr, ":")
-		must(t, c.Do(ctx, "replicaof", host, port))
+		must(t, c.Do(ctx, "replicaof", host, port).Err())
 		return loss{clients(&addr), func() {
 			for n := int64(0); n == 0; {
 				n, _ = clientOf(t, s).Wait(ctx, 1, time.Second).Result()
 			}
-			must(t, c.Do(ctx, "replicaof", "no", "one")) // it receives nothing more
+			must(t, c.Do(ctx, "replicaof", "no", "one").Err()) // it receives nothing more
 		}, func() {
 			addr = replica.Addr
 			s.Kill()
@@ -75,13 +75,6 @@ var losses = map[string]func(*testing.T) loss{
 	},
 }
 
-func must(t *testing.T, cmd redis.Cmder) {
-	t.Helper()
-	if err := cmd.Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // clients returns what makes clients of the server that is at addr when they connect.
 func clients(addr *string) func() redis.UniversalClient {
 	return func() redis.UniversalClient {
@@ -97,17 +90,11 @@ func process(t *testing.T, client redis.UniversalClient) *failover.Limiter {
 	t.Helper()
 	t.Cleanup(func() { client.Close() })
 	shared, err := redislimit.New(client, redislimit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	local, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, err := failover.New(shared, failover.Options{Local: local, Budget: time.Second, OnChange: func(error) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -192,18 +179,14 @@ func TestLostBanIsRestored(t *testing.T) {
 	take := func(l *failover.Limiter, subject string) ratelimit.Decision {
 		t.Helper()
 		d, err := l.Take(ctx, subject, hasty, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return d
 	}
 	subjects := []string{"by hand", "by strikes", "unbanned", "reset", "given back"}
 	for _, subject := range subjects {
 		switch subject {
 		case "by hand", "unbanned":
-			if err := one.Ban(ctx, subject, time.Hour, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, one.Ban(ctx, subject, time.Hour, ""))
 		case "by strikes":
 			for take(one, subject).Outcome != ratelimit.Banned {
 			}
@@ -213,17 +196,12 @@ func TestLostBanIsRestored(t *testing.T) {
 			}
 		}
 	}
-	if _, err := other.Unban(ctx, "unbanned"); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Reset(ctx, "reset"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.Unban(ctx, "unbanned")
+	must(t, err)
+	must(t, other.Reset(ctx, "reset"))
 	d := take(other, "given back")
 	d.Cost = 3
-	if err := other.Adjust(ctx, "given back", &d, 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Adjust(ctx, "given back", &d, 0, ""))
 	for _, want := range []map[string]string{
 		{"by hand": "banned 0", "by strikes": "banned 0", "unbanned": "allowed 3", "reset": "allowed 3", "given back": "allowed 2"},
 		{"by hand": "banned 0", "by strikes": "banned 0", "unbanned": "allowed 3", "reset": "allowed 3", "given back": "allowed 1"},
@@ -234,6 +212,6 @@ func TestLostBanIsRestored(t *testing.T) {
 				t.Errorf("%s: %s, want %s", subject, got, want[subject])
 			}
 		}
-		must(t, clientOf(t, s).FlushAll(ctx))
+		must(t, clientOf(t, s).FlushAll(ctx).Err())
 	}
 }

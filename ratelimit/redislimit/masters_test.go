@@ -50,9 +50,7 @@ func TestHungMasterOfCluster(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	var log book
 	l, err := redislimit.New(client, redislimit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	take := func(subject string) error {
 		_, err := l.Take(ctx, subject, lasting(1<<30), 1)
 		return err

@@ -26,9 +26,7 @@ func neighbours(t *testing.T, l *redislimit.Limiter, c *redis.ClusterClient, n i
 	for i := 0; len(subjects) < n; i++ {
 		subject := fmt.Sprint("subject ", i)
 		s, err := c.ClusterKeySlot(ctx, redislimit.Key(l, subject)).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(subjects) == 0 {
 			slot = int(s)
 		}
@@ -51,13 +49,9 @@ func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
 	t.Helper()
 	for i, master := range cluster.Masters {
 		shards, err := clientOf(t, master).ClusterShards(ctx).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		id, err := clientOf(t, master).ClusterMyID(ctx).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, shard := range shards {
 			mine := slices.ContainsFunc(shard.Nodes, func(n redis.Node) bool { return n.ID == id })
 			if mine && slices.ContainsFunc(shard.Slots, func(s redis.SlotRange) bool { return int(s.Start) <= slot && slot <= int(s.End) }) {
@@ -76,14 +70,11 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 	plan := lasting(10)
 	subjects, slot := neighbours(t, l, c, 12)
 	for _, subject := range subjects[:8] {
-		if _, err := l.Take(ctx, subject, plan, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(ctx, subject, plan, 1)
+		must(t, err)
 	}
 	for _, subject := range subjects[:4] {
-		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, subject, time.Hour, ""))
 	}
 	from := owner(t, cluster, slot)
 	m := cluster.Migrate(slot, from, (from+1)%3)
@@ -131,9 +122,7 @@ func testABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T, cluster *redistes
 	take := func(subject string) ratelimit.Decision {
 		t.Helper()
 		d, err := l.Take(within(t), subject, plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return d
 	}
 	for _, subject := range subjects {

@@ -49,9 +49,7 @@ func observed(t *testing.T, observe func(int, time.Duration, error)) (*miniredis
 	c := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { c.Close() })
 	l, err := redislimit.New(c, redislimit.Options{Observe: observe})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m, l
 }
 
@@ -59,9 +57,8 @@ func TestObserve(t *testing.T) {
 	var o observer
 	m, l := observed(t, o.observe)
 	plan := lasting(100)
-	if _, err := l.Take(ctx, "a", plan, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Take(ctx, "a", plan, 1)
+	must(t, err)
 	b := o.take()
 	if len(b) != 2 || b[0].Err == nil || !strings.HasPrefix(b[0].Err.Error(), "NOSCRIPT") || b[1].Err != nil || b[1].Requests != 1 {
 		t.Errorf("the first request of a server: %+v, want a call with NOSCRIPT and one without an error", b)
@@ -71,9 +68,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("call %d took %v, want more than 0s", i+1, b[i].Duration)
 		}
 	}
-	if err := redislimit.TakeAll(l, plan)([]string{"a", "b", "a"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redislimit.TakeAll(l, plan)([]string{"a", "b", "a"}))
 	if b := o.take(); len(b) != 1 || b[0].Requests != 3 || b[0].Err != nil {
 		t.Errorf("three requests of two subjects: %+v, want one call with 3 requests", b)
 	}
@@ -88,9 +83,8 @@ func TestObserve(t *testing.T) {
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	strict := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	for range 2 {
-		if _, err := l.Take(ctx, "banned", strict, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(ctx, "banned", strict, 1)
+		must(t, err)
 	}
 	o.take()
 	d, err := l.Take(ctx, "banned", strict, 1)

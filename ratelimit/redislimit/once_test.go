@@ -25,9 +25,7 @@ func TestAdjustOnce(t *testing.T) {
 	charge := func(mark, subject string, want int64) {
 		t.Helper()
 		err := addUsage(l, mark, subject, lasting(limit), [4]int64{7}, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := used(t, l, subject, limit); n != want {
 			t.Errorf("%s has used %d after a charge marked %s, want %d", subject, n, mark, want)
 		}
@@ -107,13 +105,9 @@ func TestAdjustIsRepeatedLate(t *testing.T) {
 				now = now.Add(pause)
 				m.SetTime(now)
 				m.FastForward(pause)
-				if err := addUsage(l, "mark", "a", plan, units, start.Add(ahead)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, addUsage(l, "mark", "a", plan, units, start.Add(ahead)))
 				d, err := l.Peek(ctx, "a", plan)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if n := engine.Of(plan).Quota(2).Limit - d.States[2].Remaining; n > 0 && now.Sub(start) > 6*time.Hour {
 					t.Errorf("clocks %v apart, %v after a charge it is made once more", ahead, now.Sub(start))
 				}
@@ -137,9 +131,7 @@ func TestMarksOfTwoSubjects(t *testing.T) {
 	mark := strings.Repeat("a mark may be long", 4000)
 	for _, subject := range redislimit.SubjectsOfOneIndex(3) {
 		for range 2 {
-			if err := addUsage(l, mark, subject, lasting(1000), [4]int64{7}, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, addUsage(l, mark, subject, lasting(1000), [4]int64{7}, time.Now()))
 		}
 		if n := used(t, l, subject, 1000); n != 7 {
 			t.Errorf("%s has used %d after a charge of 7 units that was repeated", subject, n)
@@ -186,9 +178,7 @@ func TestMarkLasts(t *testing.T) {
 		if d.Receipt.Others[0] = test.other; test.uncharged > 0 {
 			d.States[test.uncharged-1].Reset = 0
 		}
-		if err := newLimiter(t, c).Adjust(ctx, "a", &d, 8, "id"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, newLimiter(t, c).Adjust(ctx, "a", &d, 8, "id"))
 		mark := c.Keys(ctx, "*!*").Val()
 		if len(mark) != 1 {
 			t.Fatalf("%s: the marks are %q, want one", test.name, mark)

@@ -79,9 +79,7 @@ func TestRestore(t *testing.T) {
 		}, all, "60 60 0s"},
 		{"a ban was made longer", two, 60, func(r *restoring) {
 			r.ban(time.Hour)
-			if err := r.l.Ban(ctx, r.subject, 2*time.Hour, ""); err != nil {
-				r.Fatal(err)
-			}
+			must(r, r.l.Ban(ctx, r.subject, 2*time.Hour, ""))
 		}, 0, "60 60 2h0m0s by hand"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,9 +133,7 @@ type restoring struct {
 
 func (r *restoring) check(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 }
 
 func (r *restoring) flush() { r.m.FlushAll() }

@@ -114,9 +114,7 @@ func TestConformanceOfRing(t *testing.T) {
 func TestOneServerInClusterMode(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, redistest.Start(t, "--cluster-enabled", "yes"))
-	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	l := newLimiter(t, c)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := l.Peek(ctx, "ready", lasting(1)); err == nil {

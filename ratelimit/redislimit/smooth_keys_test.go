@@ -57,9 +57,7 @@ func TestKeyOutlivesWhatItHolds(t *testing.T) {
 				at := func(second int, plan *ratelimit.Plan) ratelimit.Decision {
 					m.SetTime(start.Add(time.Duration(second) * time.Second))
 					d, err := take(l, plan)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					return d
 				}
 				for _, second := range test.seconds {
@@ -113,9 +111,7 @@ func testSmoothStrikesOfOneCall(t *testing.T, strike func(*redislimit.Limiter, *
 		}
 	}
 	at(700)
-	if err := strike(l, plan); err != nil {
-		t.Fatal(err)
-	}
+	must(t, strike(l, plan))
 	for _, test := range []struct {
 		second  int
 		subject string

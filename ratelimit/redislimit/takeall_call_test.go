@@ -32,9 +32,8 @@ func TestKeyThatOneCallWritesTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, m := serverAt(t, time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
 			if test.before != nil {
-				if _, err := l.Take(context.Background(), "shared", test.before, 1); err != nil {
-					t.Fatal(err)
-				}
+				_, err := l.Take(context.Background(), "shared", test.before, 1)
+				must(t, err)
 			}
 			b := new(batch)
 			for i, plan := range test.plans {
@@ -42,9 +41,7 @@ func TestKeyThatOneCallWritesTwice(t *testing.T) {
 					{Subject: "shared", Plan: plan, Cost: 1}, {Subject: []string{"a", "b"}[i], Plan: minute, Cost: 1},
 				})}, 1)
 			}
-			if err := b.exchange(l); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.exchange(l))
 			if ttl := m.TTL(Key(l, "shared")); ttl < test.want || ttl > test.want+10*time.Second {
 				t.Errorf("the key lasts %v, want a little longer than its windows, which end after %v", ttl, test.want)
 			}
@@ -60,9 +57,7 @@ func serverAt(t *testing.T, start time.Time) (*Limiter, *miniredis.Miniredis) {
 	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
 	t.Cleanup(func() { client.Close() })
 	l, err := New(client, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(t, l, start)
 	return l, m
 }

@@ -55,9 +55,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 			log = append(log, fmt.Sprint(now.Format("15:04:05.000"), charges))
 		}
 		groups := b.groups
-		if err := b.exchange(l); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.exchange(l))
 		var explaining []past
 		var diff string
 		for _, p := range pasts {
@@ -104,9 +102,7 @@ func (g *group) diff(t *testing.T, m enginetest.Model) string {
 	for place := range g.requests {
 		for i, c := range g.takes.charges {
 			d, err := g.takes.answers[i].decision(c.Plan, c.Cost, place)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = append(got, d)
 		}
 	}

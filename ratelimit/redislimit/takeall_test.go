@@ -22,9 +22,8 @@ func TestLateChargesAreGivenBack(t *testing.T) {
 	for _, charges := range [][]ratelimit.Charge{{a}, {a, b}} { // of four, the limit admits three
 		l := newLimiter(t, c)
 		for _, charge := range charges {
-			if _, err := l.Take(ctx, charge.Subject, day, 40); err != nil {
-				t.Fatal(err)
-			}
+			_, err := l.Take(ctx, charge.Subject, day, 40)
+			must(t, err)
 		}
 		redislimit.TakeTooLate(l, charges...)
 		for _, charge := range charges {

@@ -97,10 +97,9 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 	}
 	for _, text := range []string{"i", "e", "a" + seven, "a" + thirteen, "d\x00\x00\x00\x00" + seven} {
 		a := answer{requests: 1}
-		if _, err := a.read(text); err != nil {
-			t.Fatal(err)
-		}
-		_, err := a.decision(plan, 1, 0)
+		_, err := a.read(text)
+		must(t, err)
+		_, err = a.decision(plan, 1, 0)
 		_, err2 := a.view(plan)
 		_, err3 := a.refund(&ratelimit.Charge{Plan: plan, Cost: 1}, 1)
 		for _, err := range []error{err, err2, err3} {

@@ -117,18 +117,14 @@ func TestNewRefuses(t *testing.T) {
 // deadline of its context, whatever the timeouts of the client are.
 func TestReturnsAtTheDeadline(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and does not answer
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
 	c := redis.NewClient(&redis.Options{
 		Addr: silent.Addr().String(), ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Hour,
 	})
 	defer c.Close()
 	l, err := redisrate.New(redis_rate.NewLimiter(c), redisrate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := l.Take(ctx, "a", plan(ratelimit.PerMinute(1)), 1); !errors.Is(err, ratelimit.ErrUnavailable) {

@@ -9,10 +9,13 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
+
+var must = testcheck.NoError
 
 // start is within a second, at a fraction that no binary number holds.
 var start = time.Date(2026, time.March, 1, 12, 0, 30, 123_457_000, time.UTC)
@@ -54,18 +57,14 @@ func (f *fixture) advance(d time.Duration) { f.set(f.clock.Now().Add(d)) }
 func (f *fixture) take(subject string, plan *ratelimit.Plan, cost int64) *ratelimit.Decision {
 	f.Helper()
 	d, err := f.Take(context.Background(), subject, plan, cost)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	return &d
 }
 
 func (f *fixture) peek(subject string, plan *ratelimit.Plan) *ratelimit.Decision {
 	f.Helper()
 	d, err := f.Peek(context.Background(), subject, plan)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	return &d
 }
 

@@ -25,9 +25,7 @@ var allWindows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.
 func TestServer(t *testing.T) {
 	client := clientOf(t, redistest.Start(t))
 	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
-		if err := client.FlushAll(context.Background()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.FlushAll(context.Background()).Err())
 		return onServer(t, redis_rate.NewLimiter(client))
 	}, gaps)
 }
@@ -39,9 +37,7 @@ func TestCluster(t *testing.T) {
 		err := client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {
 			return master.FlushAll(ctx).Err()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return onServer(t, redis_rate.NewLimiter(client))
 	}, gaps)
 }
@@ -49,9 +45,7 @@ func TestCluster(t *testing.T) {
 func onServer(t *testing.T, rate *redis_rate.Limiter) enginetest.Engine {
 	t.Helper()
 	l, err := redisrate.New(rate, redisrate.Options{Windows: allWindows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return enginetest.Engine{Limiter: l}
 }
 
@@ -59,24 +53,18 @@ func onServer(t *testing.T, rate *redis_rate.Limiter) enginetest.Engine {
 func TestServerCountsDown(t *testing.T) {
 	client := clientOf(t, redistest.Start(t))
 	l, err := redisrate.New(redis_rate.NewLimiter(client), redisrate.Options{Windows: allWindows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, limit := range []int64{7, 60, 333, 1000} {
 		p := plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 		for i := range limit {
 			d, err := l.Take(context.Background(), p.String(), p, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := d.Remaining(); !d.Allowed() || got != limit-1-i {
 				t.Fatalf("request %d of %d: got %v with %d remaining, want allowed with %d", i+1, limit, d.Outcome, got, limit-1-i)
 			}
 		}
 		d, err := l.Take(context.Background(), p.String(), p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		unit := fixedwindow.MaxLength / time.Duration(limit)
 		if d.Allowed() || d.RetryAfter > unit || d.RetryAfter < unit-time.Minute {
 			t.Errorf("over the limit of %d: got %v to wait %v, want limited and just under %v", limit, d.Outcome, d.RetryAfter, unit)

@@ -63,9 +63,7 @@ func TestJitterGrows(t *testing.T) {
 						}
 					},
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				done.Go(func() { get(t, rt, url) })
 			}
 			done.Wait()

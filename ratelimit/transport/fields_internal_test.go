@@ -9,10 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
+
+var must = testcheck.NoError
 
 // noon is the server's clock in these tests.
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -168,15 +171,11 @@ func TestServerTime(t *testing.T) {
 // What package limit writes is read.
 func TestReadLimitsOfGatehouse(t *testing.T) {
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon.Add(43 * time.Second) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerDay(1000))
 	for i, want := range []limits{{present: true}, {true, true, 17 * time.Second}, {true, true, 17 * time.Second}} {
 		d, err := engine.Take(context.Background(), "owner:17", plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x, draft := http.Header{}, http.Header{}
 		limit.XRateLimit.Set(x, &d)
 		limit.DraftRateLimit.Set(draft, &d)

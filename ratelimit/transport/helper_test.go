@@ -12,8 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
+
+var must = testcheck.NoError
 
 // script is a server that gives its answers in order, and 200 after the last. It keeps
 // when each request arrived, and its body.
@@ -90,9 +93,7 @@ func newTransport(t *testing.T, base http.RoundTripper, opts transport.Options) 
 	t.Helper()
 	opts.Base = base
 	rt, err := transport.New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	transport.WithoutJitter(rt)
 	return rt
 }

@@ -22,9 +22,7 @@ import (
 func newEngine(t *testing.T) *memory.Limiter {
 	t.Helper()
 	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return engine
 }
 
@@ -76,9 +74,7 @@ func TestPlanFailsFast(t *testing.T) {
 func TestPlanOfAnEngineWithAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(-time.Hour) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := newScript("429 Retry-After: 17")
 		rt := newTransport(t, s, transport.Options{Plan: planOf(ratelimit.PerMinute(2)), Limiter: engine})
 		for range 3 {
@@ -133,9 +129,7 @@ func TestPlanCountsForMaxWait(t *testing.T) {
 func usage(t *testing.T, engine *memory.Limiter, plan *ratelimit.Plan) (used [2]int64) {
 	t.Helper()
 	d, err := engine.Peek(t.Context(), "call:api.example.com", plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, q := range plan.Quotas() {
 		used[i] = q.Limit - d.States[i].Remaining
 	}
@@ -253,17 +247,13 @@ func TestAgainstGatehouse(t *testing.T) {
 					banned.Add(1)
 				}
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if opts.Plan != nil {
 				opts.Limiter = newEngine(t)
 			}
 			opts.Base, opts.MaxWait = handlerTransport{limited(http.NotFoundHandler())}, time.Hour
 			rt, err := transport.New(opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			begin := time.Now()
 			var done sync.WaitGroup
 			for range 600 {

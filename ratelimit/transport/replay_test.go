@@ -22,9 +22,7 @@ func (c *closing) Close() error { c.closed++; return nil }
 func post(t *testing.T, body io.Reader) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -118,9 +116,7 @@ func TestUnavailable(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			s := newScript("503 Retry-After: 17\n\nfull", "200 \n\nserved")
 			r, err := http.NewRequestWithContext(t.Context(), test.method, url, test.body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Method = test.method
 			for name, values := range test.header {
 				r.Header[name] = values

@@ -109,9 +109,7 @@ func TestReportsADeprecationOnce(t *testing.T) {
 	for _, request := range []string{"GET /pets/1", "GET /pets/2", "PUT /pets/1", "GET /pets/1", "GET /old", "GET /new", "PUT /pets/1"} {
 		method, path, _ := strings.Cut(request, " ")
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://api.example.com"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		send(rt, r)
 	}
 	want := []string{

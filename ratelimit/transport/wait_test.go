@@ -128,9 +128,7 @@ func TestMaxWaitLeavesRoomForJitter(t *testing.T) {
 					Base: newScript(c.answer), MaxWait: time.Minute,
 					OnWait: func(_ *http.Request, wait time.Duration) { waits = append(waits, wait) },
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				get(t, rt, url)
 			}
 			if len(waits) == 0 {
@@ -214,9 +212,7 @@ func TestRefusalIsReadAndClosed(t *testing.T) {
 			return resp, err
 		})
 		r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = newTransport(t, base, transport.Options{}).RoundTrip(r)
 		if limit := limitOf(t, err); limit.Message != "You have reached the limit." || limit.Code != "rate_limit_exceeded" {
 			t.Errorf("the error is %+v, want the code and the message of the envelope", limit)

@@ -39,13 +39,9 @@ func TestConformanceOfServer(t *testing.T) {
 // inRedis returns ulule's store on an empty server.
 func inRedis(t *testing.T, client *redis.Client) limiter.Store {
 	t.Helper()
-	if err := client.FlushAll(ctx).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.FlushAll(ctx).Err())
 	store, err := uluredis.NewStore(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return store
 }
 
@@ -127,9 +123,7 @@ func TestReset(t *testing.T) {
 		for _, w := range windows {
 			take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
 		}
-		if err := l.Reset(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Reset(ctx, "a"))
 		for _, w := range windows {
 			if d := take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1); !d.Allowed() {
 				t.Errorf("the window of %v was not reset", w)
@@ -147,9 +141,7 @@ func TestReturnsAtTheDeadline(t *testing.T) {
 	})
 	defer client.Close()
 	store, err := uluredis.NewStore(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := newLimiter(t, store)
 	server.Stop()
 	defer server.Cont()

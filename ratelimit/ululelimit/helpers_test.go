@@ -8,10 +8,13 @@ import (
 	"github.com/ulule/limiter/v3"
 	ulumemory "github.com/ulule/limiter/v3/drivers/store/memory"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
+
+var must = testcheck.NoError
 
 // ctx is for calls without a deadline.
 var ctx = context.Background()
@@ -24,18 +27,14 @@ func inMemory() limiter.Store {
 func newStore(t testing.TB, engine ratelimit.Limiter, opts ululelimit.StoreOptions) *ululelimit.Store {
 	t.Helper()
 	s, err := ululelimit.NewStore(engine, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
 func newMemory(t testing.TB) *memory.Limiter {
 	t.Helper()
 	l, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -46,17 +45,13 @@ func plan(quotas ...ratelimit.Quota) *ratelimit.Plan {
 func newLimiter(t *testing.T, store limiter.Store, windows ...time.Duration) *ululelimit.Limiter {
 	t.Helper()
 	l, err := ululelimit.New(store, windows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 func take(t *testing.T, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) *ratelimit.Decision {
 	t.Helper()
 	d, err := l.Take(ctx, subject, plan, cost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &d
 }

@@ -6,21 +6,20 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
+var must = testcheck.NoError
+
 func TestPlansAreBounded(t *testing.T) {
 	var p plans
-	if err := p.init("", ratelimit.Penalty{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.init("", ratelimit.Penalty{}))
 	for limit := range int64(3*maxPlans + 7) {
 		rate := limiter.Rate{Limit: limit, Period: time.Minute}
 		plan, err := p.of(rate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := engine.Of(plan.Plan).Quota(0).Limit; got != limit+1 {
 			t.Fatalf("the plan of limit %d has %d, want one more", limit, got)
 		}
@@ -35,13 +34,9 @@ func TestPlansAreBounded(t *testing.T) {
 
 func TestPlansAreNamedForTheRate(t *testing.T) {
 	var p plans
-	if err := p.init("", ratelimit.DefaultPenalty()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.init("", ratelimit.DefaultPenalty()))
 	plan, err := p.of(limiter.Rate{Formatted: "60-M", Limit: 60, Period: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if plan.Name() != "60/minute" || plan.Penalty() != ratelimit.DefaultPenalty() {
 		t.Errorf("the plan of 60-M is %q with the penalty %+v, want 60/minute with the store's", plan.Name(), plan.Penalty())
 	}

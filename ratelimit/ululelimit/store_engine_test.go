@@ -55,9 +55,8 @@ func TestRefundsArePositiveAndBounded(t *testing.T) {
 	engine := &spy{decision: ratelimit.Decision{Outcome: ratelimit.Limited}}
 	s := newStore(t, engine, ululelimit.StoreOptions{})
 	for _, count := range []int64{-1, -4, -5, math.MinInt64} {
-		if _, err := s.Increment(ctx, "a", count, perMinute); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Increment(ctx, "a", count, perMinute)
+		must(t, err)
 	}
 	if diff := cmp.Diff([]int64{1, 4, 4, 4}, engine.refunded); diff != "" {
 		t.Errorf("refunds with a limit of 3 (-want +got):\n%s", diff)

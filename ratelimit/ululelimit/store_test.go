@@ -100,9 +100,7 @@ func TestNegativeIncrement(t *testing.T) {
 		{-1, 1, false},
 	} {
 		got, err := s.Increment(ctx, "a", step.count, rate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got.Remaining != step.remaining || got.Reached != step.reached {
 			t.Errorf("increment by %d: got %d remaining, reached %v, want %d, %v", step.count, got.Remaining, got.Reached, step.remaining, step.reached)
 		}
@@ -133,9 +131,7 @@ func TestPrefix(t *testing.T) {
 	engine := newMemory(t)
 	s := newStore(t, engine, ululelimit.StoreOptions{Prefix: "network:"})
 	for _, subject := range []string{"192.0.2.1", "60:192.0.2.1", "network:192.0.2.1", "network:60:192.0.2.1"} {
-		if err := engine.Ban(ctx, subject, time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, engine.Ban(ctx, subject, time.Hour, ""))
 		got, err := s.Get(ctx, "192.0.2.1", perMinute)
 		if want := strings.HasPrefix(subject, "network:60:"); err != nil || got.Reached != want {
 			t.Errorf("with %q banned: got reached %v, %v, want %v", subject, got.Reached, err, want)

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
+
+var must = testcheck.NoError
 
 const (
 	root   = "../.."          // of the repository
@@ -69,11 +72,3 @@ func port(address string) string { return address[strings.LastIndex(address, ":"
 
 // stopTime is how long a server needs at most to stop.
 func stopTime(c *config.Config) time.Duration { return c.DrainDelay + c.Timeouts.Drain + saves }
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

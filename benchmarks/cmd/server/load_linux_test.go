@@ -13,16 +13,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
+
+var must = testcheck.NoError
 
 // script returns the address of a server that answers the first request of each connection
 // with pieces, one packet each, and then closes it.
 func script(t *testing.T, pieces ...string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -75,9 +77,7 @@ func TestAStallCountsForAllRequestsThatWereDue(t *testing.T) {
 	})
 	l := load{address: address, request: get("/", ""), perS: 5000, duration: 2 * stall}
 	took, err := l.run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slow := 0
 	for _, d := range took {
 		if d >= stall/2 {
@@ -211,15 +211,12 @@ func TestALoadEndsWithItsContext(t *testing.T) {
 func TestARequestAllocatesNothing(t *testing.T) {
 	b := testBench(t)
 	bare, err := b.startBare([]answer{{Status: 200, Header: http.Header{"Content-Length": {"4"}}, Body: []byte("pets")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	allocations := func(total int) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := (load{address: bare.addresses[0], request: get("/", ""), perS: 50_000, total: total}).run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := (load{address: bare.addresses[0], request: get("/", ""), perS: 50_000, total: total}).run(t.Context())
+		must(t, err)
 		runtime.ReadMemStats(&after)
 		return after.Mallocs - before.Mallocs
 	}

@@ -25,9 +25,7 @@ func TestParserFindsTheEndOfAnAnswer(t *testing.T) {
 				var ends []int
 				for at := 0; at < len(two); {
 					used, complete, err := p.parse(two[at:min(at+size, len(two))])
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					at += used
 					if complete {
 						ends = append(ends, at)

@@ -51,22 +51,14 @@ func TestBareServersAnswerWithTheSameBytes(t *testing.T) {
 	})
 	r := get("/v1/pets", "key").answered(429)
 	a, want, err := exchange(original, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	created, _, err := exchange(host(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(201) }), post("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := testBench(t)
 	bare, err := b.startBare([]answer{a, created})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, got, err := exchange(bare.addresses[0], r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := checkSame(r, want, got); err != nil {
 		t.Error(err)
 	}
@@ -88,15 +80,10 @@ func TestBareServersAnswerWithTheSameBytes(t *testing.T) {
 func TestABareServerEndsWithItsInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], bareCommand)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(in, "[]\n"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
+	_, err = io.WriteString(in, "[]\n")
+	must(t, err)
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -21,8 +21,11 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit/slots"
 )
+
+var must = testcheck.NoError
 
 func TestMain(m *testing.M) {
 	logging.Disable() // the client's, of servers that a test has killed
@@ -58,9 +61,7 @@ func clientOf(t testing.TB, addr string) *redis.Client {
 // poolOf returns a Pool that waits for Redis however slow the machine is.
 func poolOf(t testing.TB, c redis.UniversalClient, lease time.Duration) *slots.Pool {
 	p, err := slots.New(c, "exports", lease)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Wait(time.Minute)
 	t.Cleanup(p.Close)
 	return p
@@ -140,9 +141,7 @@ func testNames(t *testing.T, addr string) {
 	c := clientOf(t, addr)
 	a, b := newPool(t, addr), newPool(t, addr)
 	streams, err := slots.New(c, "streams", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer streams.Close()
 	streams.Wait(time.Minute)
 	for _, subject := range []string{"user:ann", "user:{bob}", "}{", "", strings.Repeat("x", 1000)} {
@@ -371,9 +370,7 @@ func TestTimes(t *testing.T) {
 		defer c.Close()
 		c.AddHook(s)
 		p, err := slots.New(c, "exports", 9*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer p.Close()
 		began := time.Now()
 		leave := enter(t, p, "ann", 9, true)

@@ -114,9 +114,7 @@ func TestOneOfSeveralServersHangs(t *testing.T) {
 			t.Fatal(keys, err)
 		}
 		first, err := live.Do("zrange", slices.Min(keys), "0", "0", "withscores")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if first[1] != last {
 			renewals, last = renewals+1, first[1]
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -28,15 +29,9 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-const token = "a-token-that-is-long-enough"
+var must = testcheck.NoError
 
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+const token = "a-token-that-is-long-enough"
 
 // start serves the admin handler over an engine of its own.
 func start(t testing.TB, adjust func(*admin.Config)) (*httptest.Server, *memory.Limiter) {
@@ -92,9 +87,8 @@ func newStore(t testing.TB, owners ...string) *sqlite.Store {
 	t.Cleanup(func() { db.Close() })
 	m := keys.Manager{Store: db, Plan: plans.Of, Actor: store.Actor{Name: "test"}, Now: time.Now}
 	for _, owner := range owners {
-		if _, err := m.Create(t.Context(), keys.New{Name: "key of " + owner, Owner: owner, Plan: "free"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Create(t.Context(), keys.New{Name: "key of " + owner, Owner: owner, Plan: "free"})
+		must(t, err)
 	}
 	return db
 }

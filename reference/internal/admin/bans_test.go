@@ -31,9 +31,8 @@ func TestEndOfABan(t *testing.T) {
 			c.Now = func() time.Time { return noon.Add(after) }
 			c.Server = func() *admin.Server { return s }
 		})
-		if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.1/32", anonymous, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.1/32", anonymous, 1)
+		must(t, err)
 		w := post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60}`)
 		if body := `{"network":"192.0.2.1/32","ends":"2026-05-04T` + want + `Z","level":0,"reason":"by hand"}` + "\n"; w.Body.String() != body {
 			t.Errorf("a ban of a minute, %v after noon: %s, want %s", after, w.Body, body)
@@ -109,9 +108,7 @@ func TestClientOfBans(t *testing.T) {
 		}
 	}
 	bans, err = c.Bans(t.Context())
-	if err != nil {
-		t.Fatalf("Bans = %v", err)
-	}
+	must(t, err)
 	for i, b := range bans {
 		if left := time.Until(b.Ends); left <= 0 || left > 3*time.Hour+time.Second {
 			t.Errorf("ban %d ends in %v, want up to three hours", i, left)
@@ -162,18 +159,16 @@ func TestBanWarnsOfWhatIsUnseen(t *testing.T) {
 	}
 	const network, owner = `{"network":"192.0.2.7","seconds":60}`, `{"owner":"ada","seconds":60}`
 	unused := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon }}
-	if _, err := unused.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "free"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := unused.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "free"})
+	must(t, err)
 	ban(network, "No request without a valid key from 192.0.2.7/32 is counted at the moment.")
 	ban(network, "") // it is banned
 	ban(owner, `The owner "ada" has sent no request in the last 90 days.`)
 	ban(owner, `The owner "ada" has sent no request in the last 90 days.`)
 	must(t, s.Store.(store.DailyUses).AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(noon).AddDate(0, 0, -89), Denied: 1}))
 	ban(owner, "")
-	if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.8/32", anonymous, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.8/32", anonymous, 1)
+	must(t, err)
 	ban(`{"network":"192.0.2.8","seconds":60}`, "")
 	s.Anonymous = ratelimit.UnlimitedPlan("anonymous")
 	ban(`{"network":"192.0.2.9","seconds":60}`, "")

@@ -29,9 +29,7 @@ func TestClientManagesKeys(t *testing.T) {
 	ctx := t.Context()
 	year := keys.Duration(365 * 24 * time.Hour)
 	issued, err := c.Create(ctx, keys.New{Name: "batch", Owner: "cyd & co/7", Plan: "enterprise", Quotas: []string{"5/minute"}, ExpiresIn: year})
-	if err != nil {
-		t.Fatalf("Create = %v", err)
-	}
+	must(t, err)
 	key := issued.Key
 	if !secretForm.MatchString(issued.Secret) || !strings.HasSuffix(issued.Secret, key.LastFour) || key.Expires == nil {
 		t.Errorf("Create = %+v, want a secret and an expiry", issued)
@@ -43,9 +41,7 @@ func TestClientManagesKeys(t *testing.T) {
 	}
 
 	rotated, err := c.Rotate(ctx, key.ID, keys.Replacement{})
-	if err != nil {
-		t.Fatalf("Rotate = %v", err)
-	}
+	must(t, err)
 	if rotated.Key.ID == key.ID || rotated.Old.ID != key.ID || !secretForm.MatchString(rotated.Secret) || rotated.Secret == issued.Secret {
 		t.Errorf("Rotate = %+v, want another key in addition to %s", rotated, key.ID)
 	}
@@ -65,9 +61,7 @@ func TestClientManagesKeys(t *testing.T) {
 	}
 
 	list, err := c.List(ctx)
-	if err != nil {
-		t.Fatalf("List = %v", err)
-	}
+	must(t, err)
 	var states []string
 	for _, k := range list {
 		states = append(states, k.Owner+" "+k.State)

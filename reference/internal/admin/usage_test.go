@@ -56,9 +56,8 @@ func TestUsage(t *testing.T) {
 	create := func(m keys.Manager, n keys.New) {
 		t.Helper()
 		n.Name, n.Owner = "n", owner
-		if _, err := m.Create(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Create(t.Context(), n)
+		must(t, err)
 	}
 	create(at(-2*time.Hour), keys.New{Plan: "free"})
 	create(at(-2*time.Hour), keys.New{Plan: "pro", ExpiresIn: keys.Duration(time.Hour)}) // has expired
@@ -67,9 +66,8 @@ func TestUsage(t *testing.T) {
 	free, err := plans.Of("free", nil)
 	must(t, err)
 	for range 2 {
-		if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "owner:"+owner, free, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "owner:"+owner, free, 1)
+		must(t, err)
 	}
 	today := store.Day(noon)
 	if err := s.Store.(store.DailyUses).AddDailyUse(t.Context(),
@@ -134,13 +132,11 @@ func TestUsageOfPlans(t *testing.T) {
 		return created
 	}}
 	for _, quota := range []string{"3/hour", "4/hour"} {
-		if _, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "enterprise", Quotas: []string{quota}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "enterprise", Quotas: []string{quota}})
+		must(t, err)
 	}
-	if _, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "old", Plan: "free", ExpiresIn: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "old", Plan: "free", ExpiresIn: 1000})
+	must(t, err)
 	s.Plan = func(name string, quotas []string) (*ratelimit.Plan, error) {
 		p, err := plans.Of(name, quotas)
 		return p.WithoutPenalty(), err
@@ -184,9 +180,8 @@ func TestUsageWithoutTheEngine(t *testing.T) {
 	m.Plan = plans.Of
 	for owner, n := range map[string]keys.New{"ada": {Plan: "free"}, "bob": {Plan: "pro", Limits: []string{"1/day"}}} {
 		n.Name, n.Owner = "n", owner
-		if _, err := m.Create(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Create(t.Context(), n)
+		must(t, err)
 		if w := serve(handlerOf(t, s), "GET", "/usage?owner="+owner, local); w.Code != 503 ||
 			!strings.Contains(w.Body.String(), "The present usage is not known at the moment. GET /readyz and the log say why.") {
 			t.Errorf("GET /usage?owner=%s while the engine is away: %d %s, want 503", owner, w.Code, w.Body)

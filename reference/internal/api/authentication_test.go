@@ -77,9 +77,8 @@ func TestRefusedKeysAreToldNothing(t *testing.T) {
 	s.pets(t, 1)
 	revoked, expired := s.format.Generate(), s.format.Generate()
 	k := s.issue(t, revoked, newKey("enterprise", "9/minute"))
-	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now(), store.Actor{Name: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now(), store.Actor{Name: "test"})
+	must(t, err)
 	short := newKey("enterprise", "9/minute")
 	short.Expires = s.clock.Now().Add(time.Minute)
 	s.issue(t, expired, short)
@@ -157,9 +156,8 @@ func TestKeysActWithinASecond(t *testing.T) {
 	k := s.issue(t, secret, newKey("enterprise", "9/minute"))
 	s.clock.advance(time.Second)
 	want(t, c.Get(t, "/v1/pets"), 200, "")
-	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now(), store.Actor{Name: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now(), store.Actor{Name: "test"})
+	must(t, err)
 	s.clock.advance(time.Second)
 	want(t, c.Get(t, "/v1/pets"), 401, "invalid_api_key")
 }

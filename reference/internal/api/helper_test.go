@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -24,6 +25,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 // service is the real thing: the handler over a listener, on a database in a
 // file. Only the clock is the test's.
@@ -209,12 +212,4 @@ func getPetLeaving(adjust func(*deprecation.Options)) map[string]deprecation.Opt
 
 func newPetNamed(name string) store.NewPet {
 	return store.NewPet{Name: name, CategoryID: 1, Status: store.Available}
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

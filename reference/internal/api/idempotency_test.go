@@ -153,9 +153,8 @@ func TestLostConnection(t *testing.T) {
 				case "while the pet is stored":
 					<-gate.begun
 				case "before the answer is read":
-					if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
-						t.Fatal(err)
-					}
+					_, err := io.ReadFull(conn, make([]byte, 1))
+					must(t, err)
 				}
 				if err := conn.(*net.TCPConn).SetLinger(0); err != nil { // a reset, as after a crash
 					t.Fatal(err)

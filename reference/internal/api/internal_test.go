@@ -12,9 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 func TestCursorRoundTrip(t *testing.T) {
 	for _, filter := range cursorFilters {
@@ -223,9 +226,7 @@ func TestAccessTableFindsEachAddress(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		list := randomNetworks(r, 1+r.IntN(20))
 		table, err := newAccessTable(AccessList{Networks: list})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 200 {
 			addr, want := randomAddr(r), false
 			for _, p := range list {

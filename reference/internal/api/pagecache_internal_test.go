@@ -50,13 +50,9 @@ var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
 
 func shown(t *testing.T, p *page, err error) int {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n, err := strconv.Atoi(string(p.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -239,9 +235,8 @@ func TestPageCacheIsBounded(t *testing.T) {
 		var most, kept int
 		for id := range int64(2 * maxKeptPages) {
 			big := &page{body: body}
-			if _, err := pages.get(t.Context(), pageKey{pet: id}, func(context.Context) (*page, error) { return big, nil }); err != nil {
-				t.Fatal(err)
-			}
+			_, err := pages.get(t.Context(), pageKey{pet: id}, func(context.Context) (*page, error) { return big, nil })
+			must(t, err)
 			now, bytes := pages.now(), 0
 			if id%512 > 2 { // every page would take long
 				continue
@@ -274,9 +269,7 @@ func TestKeptPageDoesNotKeepTheRequest(t *testing.T) {
 	for i := range int64(pages) {
 		target := "status=sold&cursor=" + encodeCursor(store.Sold, i+1) + "&x=" + strings.Repeat("x", padding)
 		q, err := parseListQuery(target, openapi.Range{Default: 20, Min: 1, Max: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kept[pageKey{query: q}] = true
 	}
 	if more := int64(used() - before); more > pages*padding/2 {
@@ -299,15 +292,11 @@ func TestSizeOfAPage(t *testing.T) {
 				pets[i] = store.Pet{ID: random.Int64(), Name: string(name), CategoryID: random.Int64(), Status: store.Available}
 			}
 			page, err := newListPage(store.ListQuery{Limit: 100}, pets, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			keeps := cap(page.body)
 			if page.gzipped != nil {
 				zipped, err := page.gzipped()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				keeps += cap(zipped.body)
 			}
 			if size := page.size(); keeps > size {

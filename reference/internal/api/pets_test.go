@@ -236,9 +236,8 @@ func TestNamesOfOldPets(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	pet := s.pets(t, 1)[0]
-	if _, err := s.db.CreatePet(t.Context(), newPetNamed("\u202ekuD")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.db.CreatePet(t.Context(), newPetNamed("\u202ekuD"))
+	must(t, err)
 	want(t, s.Get(t, "/v1/pets"), 200, "")
 	want(t, s.Get(t, fmt.Sprint("/v1/pets/", pet.ID+1)), 200, "")
 }

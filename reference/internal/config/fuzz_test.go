@@ -12,9 +12,7 @@ import (
 // refused with errors that say where.
 func FuzzLoad(f *testing.F) {
 	example, err := os.ReadFile(filepath.Join("..", "..", "petstore.example.yaml"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(string(example))
 	for _, seed := range []string{
 		"", "listen: 127.0.0.1:1", "listen: [", "a: &a [*a]", "? a\n: b", "<<: {}", "plans: {a: [1/day], b: custom}",

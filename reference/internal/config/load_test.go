@@ -55,9 +55,7 @@ func TestDefaults(t *testing.T) {
 func TestExampleFileIsTheDefaults(t *testing.T) {
 	path := filepath.Join("..", "..", "petstore.example.yaml")
 	c, err := NewSource(Flags{Config: &path}, environ(nil)).Load()
-	if err != nil {
-		t.Fatalf("Load = %v", err)
-	}
+	must(t, err)
 	for _, s := range settings {
 		if _, shown := c.places[s.name]; !shown {
 			t.Errorf("the example file does not show %s", s.name)

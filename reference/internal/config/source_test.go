@@ -40,9 +40,8 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 
 	put("petstore.yaml", "max_connections: 1")()
 	s := NewSource(Flags{Config: &file}, environ(nil))
-	if _, err := s.Load(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Load()
+	must(t, err)
 	for _, step := range []struct {
 		name    string
 		act     func()
@@ -121,9 +120,8 @@ func TestSourceWithoutAFile(t *testing.T) {
 func TestSourceKeepsOverriding(t *testing.T) {
 	file, listen := tempFile(t, "listen: 127.0.0.1:1"), "127.0.0.1:3"
 	s := NewSource(Flags{Config: &file, Listen: &listen}, environ(map[string]string{"PETSTORE_DRAIN_DELAY": "4s"}))
-	if _, err := s.Load(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Load()
+	must(t, err)
 	must(t, os.WriteFile(file, []byte("listen: 127.0.0.1:2\ndrain_delay: 5s\nmax_connections: 6"), 0o600))
 	c, err := s.Load()
 	if err != nil || c.Listen != listen || c.DrainDelay != 4*time.Second || c.MaxConnections != 6 {

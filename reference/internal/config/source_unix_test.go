@@ -36,9 +36,8 @@ func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := tempFile(t, "max_connections: 7")
 			s := NewSource(Flags{Config: &file}, environ(nil))
-			if _, err := s.Load(); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.Load()
+			must(t, err)
 			must(t, os.Remove(file))
 			must(t, create(file))
 			changedOnce(t, s)

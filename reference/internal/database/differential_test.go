@@ -193,9 +193,7 @@ type engine struct {
 func newEngine(t *testing.T, name string, seed uint64) *engine {
 	t.Helper()
 	s, err := database.Open(t.Context(), name, database.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return &engine{Rand: rand.New(rand.NewPCG(seed, 0)), s: s, pets: map[int64]int{0: 0}, keys: map[string]int{}, now: time.Date(2026, 5, 4, 12, 0, 0, 999, time.UTC)}
 }

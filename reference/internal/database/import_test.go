@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -23,12 +24,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testcheck.NoError
 
 // open opens a database until the test ends.
 func open(t *testing.T, name string) store.Store {

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
+
+var must = testcheck.NoError
 
 func TestCertificateFollowsItsFiles(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
@@ -19,17 +23,13 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 
 	var log bytes.Buffer
 	c, err := loadCertificate(certFile, keyFile, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := time.Now()
 	c.now = func() time.Time { return now }
 	shown := func() string {
 		t.Helper()
 		pair, err := c.get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return pair.Leaf.Subject.CommonName
 	}
 	steps := []struct {

@@ -147,9 +147,8 @@ func TestBusyConnectionsRarelyMoveTheTimer(t *testing.T) {
 		}()
 		for range requests { // with the deadlines that net/http sets
 			_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
-			if _, err := c.Read(make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Read(make([]byte, 1))
+			must(t, err)
 			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 			_ = c.SetReadDeadline(time.Now().Add(15 * time.Second))
 			_ = c.SetWriteDeadline(time.Now().Add(30 * time.Second))
@@ -159,9 +158,8 @@ func TestBusyConnectionsRarelyMoveTheTimer(t *testing.T) {
 				t.Fatalf("Read after the deadline: %v, want that it has passed", err)
 			}
 			_ = c.SetReadDeadline(time.Time{})
-			if _, err := c.Write([]byte{0}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = c.Write([]byte{0})
+			must(t, err)
 			_ = c.SetWriteDeadline(time.Time{})
 		}
 		if counted.moved > 10 {

@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
+
+var must = testcheck.NoError
 
 // running is a server that serves, and how to end it.
 type running struct {
@@ -80,11 +83,3 @@ func certificate(t *testing.T) httpserver.Options {
 
 // insecure is a client configuration that takes any certificate.
 func insecure() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

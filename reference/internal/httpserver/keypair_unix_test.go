@@ -30,16 +30,10 @@ func TestACertificateThatIsNoFileAnyMore(t *testing.T) {
 				Put(t, filepath.Join(dir, "key.pem"), key)
 				var log bytes.Buffer
 				c, err := loadCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), slog.New(slog.NewTextHandler(&log, nil)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				file := filepath.Join(dir, which)
-				if err := os.Remove(file); err != nil {
-					t.Fatal(err)
-				}
-				if err := spoil(file); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(file))
+				must(t, spoil(file))
 				now := time.Now().Add(certificateAge)
 				c.now = func() time.Time { return now }
 				shown := make(chan string)

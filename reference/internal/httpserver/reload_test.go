@@ -37,9 +37,7 @@ func exchange(t *testing.T, c net.Conn) (*http.Response, string) {
 
 func mustReload(t *testing.T, s *httpserver.Server, h http.Handler, o httpserver.Options) {
 	t.Helper()
-	if err := s.Reload(h, o); err != nil {
-		t.Fatalf("Reload = %v", err)
-	}
+	must(t, s.Reload(h, o))
 }
 
 func TestReloadReplacesTheHandlerForNewRequestsOnly(t *testing.T) {

@@ -208,9 +208,8 @@ func TestPartOfALineBeforeReopen(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, errors.Join(test.change(log, filepath.Join(dir, "old")), l.Reopen()))
-		if _, err := l.file.Write([]byte("next\n")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.file.Write([]byte("next\n"))
+		must(t, err)
 		if got := read(t, log); got != test.want {
 			t.Errorf("a log that was %s is %q, want %q", name, got, test.want)
 		}

@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
+
+var must = testcheck.NoError
 
 func mustOpen(t *testing.T, c config.Log) *Log {
 	t.Helper()
@@ -167,9 +170,8 @@ func testFileIsBounded(t *testing.T, link bool) {
 	sizes("at the bound", 1<<20, 3<<20)
 	sizes("beyond it", 1<<19, 1<<20)
 	must(t, os.Rename(name, name+".1"))
-	if _, err := f.Write(line); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Write(line)
+	must(t, err)
 	sizes("the file was renamed by another program", 1<<19, 1<<20)
 	f.max.Store(1)
 	must(t, os.Truncate(name, 0))
@@ -199,9 +201,8 @@ func TestBoundOfASharedFile(t *testing.T) {
 	}
 	write := func(f *file, text string) {
 		t.Helper()
-		if _, err := f.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Write([]byte(text))
+		must(t, err)
 	}
 	write(files[0], "the first 20 octets\n")
 	write(files[0], "one\n")
@@ -240,13 +241,5 @@ func TestOpenLogIsBounded(t *testing.T) {
 	l.Close(time.Second)
 	if got := read(t, name); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, `"count":3}`+"\n") {
 		t.Errorf("the log of four denials is\n%s\nwant one line, and one that counts three", got)
-	}
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

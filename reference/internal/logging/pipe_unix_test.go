@@ -137,9 +137,8 @@ func TestReopenDuringAWrite(t *testing.T) {
 	}
 	must(t, errors.Join(os.Rename(name, name+".old"), l.Reopen()))
 	l.Logger().Info("after")
-	if _, err := io.ReadFull(r, make([]byte, 1<<20-1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(r, make([]byte, 1<<20-1))
+	must(t, err)
 	<-stuck
 	l.Close(20 * time.Second)
 	if got := read(t, name); !strings.Contains(got, "after") {

@@ -8,7 +8,11 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
+
+var must = testcheck.NoError
 
 // InMemory returns an Observer with an SDK whose measurements and spans the test reads.
 func InMemory(t testing.TB, reader sdkmetric.Reader, spans sdktrace.SpanExporter) *Observer {
@@ -18,9 +22,7 @@ func InMemory(t testing.TB, reader sdkmetric.Reader, spans sdktrace.SpanExporter
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	o.meters = meters
 	o.shutdown = append(o.shutdown, meters.Shutdown)
-	if err := o.createInstruments(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.createInstruments())
 	t.Cleanup(o.Close)
 	return o
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -27,6 +28,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 // proxies are trusted to name the client.
 var proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
@@ -50,9 +53,8 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	for range 20 { // a page
-		if _, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		must(t, err)
 	}
 	limits, err := memory.New(memory.Options{})
 	must(t, err)
@@ -168,12 +170,4 @@ func (f failing) Pet(ctx context.Context, id int64) (store.Pet, error) {
 
 func newJSONLogger(wrap func(slog.Handler) slog.Handler, to io.Writer) *slog.Logger {
 	return slog.New(wrap(slog.NewJSONHandler(to, nil)))
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -43,9 +43,8 @@ func start(t *testing.T) *service {
 	s.now.Store(now.Unix())
 	s.db = openStore(t)
 	for range 3 {
-		if _, err := s.db.CreatePet(t.Context(), store.NewPet{Name: "Duke", CategoryID: 1, Status: store.Available}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.CreatePet(t.Context(), store.NewPet{Name: "Duke", CategoryID: 1, Status: store.Available})
+		must(t, err)
 	}
 	var err error
 	s.limits, err = memory.New(memory.Options{Now: s.clock})

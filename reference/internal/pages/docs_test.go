@@ -98,12 +98,9 @@ func TestHostileDocuments(t *testing.T) {
 
 func BenchmarkNew(b *testing.B) {
 	d, err := openapi.New(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
-		if _, err := pages.Docs(d, "/docs"); err != nil {
-			b.Fatal(err)
-		}
+		_, err := pages.Docs(d, "/docs")
+		must(b, err)
 	}
 }

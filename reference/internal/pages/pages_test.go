@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
+
+var must = testcheck.NoError
 
 // docs returns the page of a document, and all files by their paths.
 func docs(t *testing.T, document []byte) (page string, all map[string]pages.File) {
@@ -130,12 +133,4 @@ func luminance(t *testing.T, css, colour string) float64 {
 		}
 	}
 	return sum
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

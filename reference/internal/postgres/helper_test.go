@@ -14,25 +14,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testcheck.NoError
 
 func open(t testing.TB, url string, o postgres.Options) *postgres.Store {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatalf("Open = %v", err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -51,9 +44,7 @@ func openSoon(t testing.TB, url string, o postgres.Options) (s *postgres.Store) 
 func create(t testing.TB, s *postgres.Store) store.Pet {
 	t.Helper()
 	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-	if err != nil {
-		t.Fatalf("CreatePet = %v", err)
-	}
+	must(t, err)
 	return pet
 }
 

@@ -247,9 +247,7 @@ func TestImportBesideAServer(t *testing.T) {
 		}()
 		return waiting(t.Context(), url, len(writes)+1)
 	}), importer, noon)
-	if err != nil {
-		t.Fatalf("Import = %v", err)
-	}
+	must(t, err)
 	for range cap(done) {
 		if err := <-done; err != nil {
 			t.Error(err)

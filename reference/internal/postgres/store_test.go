@@ -247,9 +247,8 @@ func TestReadsTakeFewBlocks(t *testing.T) {
 				postgres.KeyByDigestText: `'\x01'`,
 			} {
 				for _, statement := range []string{"SET plan_cache_mode = " + mode, "PREPARE p AS " + text} {
-					if _, err := conn.Exec(t.Context(), statement); err != nil {
-						t.Fatal(err)
-					}
+					_, err := conn.Exec(t.Context(), statement)
+					must(t, err)
 				}
 				rows, _ := conn.Query(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF) EXECUTE p ("+args+")")
 				plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -257,9 +256,8 @@ func TestReadsTakeFewBlocks(t *testing.T) {
 				if blocks := buffers(t, plan); blocks > 40 {
 					t.Errorf("%s, %s (%s): %d blocks are read, want at most 40:\n%s", mode, text, args, blocks, strings.Join(plan, "\n"))
 				}
-				if _, err := conn.Exec(t.Context(), "DEALLOCATE p"); err != nil {
-					t.Fatal(err)
-				}
+				_, err = conn.Exec(t.Context(), "DEALLOCATE p")
+				must(t, err)
 			}
 		}
 	}
@@ -317,9 +315,7 @@ func checkSession(t *testing.T, direct, url string) {
 	const name = `Réx\'"日本😀`
 	k := store.IdempotencyKey{Owner: name, Key: t.Name(), Fingerprint: [32]byte{0, '\\', 0xff}, At: noon}
 	pet, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
-	if err != nil {
-		t.Fatalf("CreatePetIf = %v", err)
-	}
+	must(t, err)
 	again, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
 	if again != pet || !replayed || err != nil {
 		t.Errorf("CreatePetIf again = %v, %t, %v, want %v", again, replayed, err, pet)
@@ -336,9 +332,7 @@ func checkSession(t *testing.T, direct, url string) {
 		Quotas: []string{`1/s,"{}\`, "NULL"}, Created: noon.Add(1001), Expires: noon.Add(1e9),
 	}
 	key, err := s.CreateKey(t.Context(), n, store.Actor{Name: name})
-	if err != nil {
-		t.Fatalf("CreateKey = %v", err)
-	}
+	must(t, err)
 	got, err := s.KeyByDigest(t.Context(), n.Digest)
 	if diff := cmp.Diff(key, got); diff != "" || err != nil {
 		t.Errorf("KeyByDigest = %v (-want +got):\n%s", err, diff)

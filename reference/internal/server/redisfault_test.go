@@ -61,9 +61,8 @@ func TestWhyRedisCannotBeUsedIsNamed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			server := redistest.Start(t, tt.args...)
 			if len(tt.setUp) > 0 {
-				if _, err := server.Do(tt.setUp...); err != nil {
-					t.Fatal(err)
-				}
+				_, err := server.Do(tt.setUp...)
+				must(t, err)
 			}
 			c := testSettings(t)
 			c.Redis = []string{fmt.Sprintf(tt.url, server.Addr)}

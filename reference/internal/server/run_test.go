@@ -18,19 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testcheck.NoError
 
 func testListeners(t *testing.T) *listeners {
 	t.Helper()
@@ -187,9 +182,7 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 			start := func() *state {
 				t.Helper()
 				s, err := open(t.Context(), c, o, new(startup))
-				if err != nil {
-					t.Fatalf("open = %v", err)
-				}
+				must(t, err)
 				return s
 			}
 			s := start()
@@ -351,9 +344,8 @@ func TestARefusedServerUpgradesNothing(t *testing.T) {
 		return v
 	}
 	// As if the migrations were still to come.
-	if _, err := db.Exec("DELETE FROM goose_db_version WHERE version_id > 0"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.Exec("DELETE FROM goose_db_version WHERE version_id > 0")
+	must(t, err)
 	_, err = open(t.Context(), c, quiet, new(startup))
 	if want := "usage_file: another petstore uses " + c.UsageFile; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("open beside a running server = %v, want %s", err, want)

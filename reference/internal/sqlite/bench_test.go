@@ -18,9 +18,7 @@ func BenchmarkCreatePet(b *testing.B) {
 	for _, callers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint("callers=", callers), func(b *testing.B) {
 			s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "pets.db"), sqlite.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer s.Close()
 			b.ReportAllocs()
 			var next atomic.Int64

@@ -58,9 +58,8 @@ func TestCheckOfASoundDatabase(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		if running {
 			s := open(t, path, sqlite.Options{})
-			if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Tom"}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Tom"})
+			must(t, err)
 		}
 		r := checkSound(t, path)
 		if r.Schema != r.Latest {
@@ -84,9 +83,8 @@ func TestCheckAllowsAClockThatStepsBack(t *testing.T) {
 	do(t, path, func(s *sqlite.Store) {
 		rotate(t, s, addKey(t, s, 1), 2, now, 0)
 		rotate(t, s, addKey(t, s, 3), 4, now.Add(-time.Hour), 0)
-		if _, err := s.RevokeKey(t.Context(), addKey(t, s, 5).ID, now.Add(-time.Hour), operator); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.RevokeKey(t.Context(), addKey(t, s, 5).ID, now.Add(-time.Hour), operator)
+		must(t, err)
 	})
 	checkSound(t, path)
 }

@@ -48,9 +48,7 @@ func TestKilledProcessLosesNoAcknowledgedPet(t *testing.T) {
 		if lost > 0 {
 			t.Fatalf("round %d: %d of %d acknowledged pets are lost", round, lost, len(acknowledged))
 		}
-		if err := s.Close(); err != nil {
-			t.Fatalf("Close = %v", err)
-		}
+		must(t, s.Close())
 		checkIntegrity(t, path)
 	}
 }
@@ -122,9 +120,7 @@ func TestKilledProcessKeepsWhatBelongsTogether(t *testing.T) {
 		acknowledged = append(acknowledged, killAfter(t, program(t, "change without end", path), 300)...)
 		s := open(t, path, sqlite.Options{})
 		checkAcknowledgedChanges(t, s, acknowledged)
-		if err := s.Close(); err != nil {
-			t.Fatalf("Close = %v", err)
-		}
+		must(t, s.Close())
 		db := raw(t, path)
 		for what, query := range map[string]string{
 			"keys without the audit entry of their creation": `SELECT count(*) FROM keys WHERE id NOT IN (SELECT target FROM audit WHERE action = 'key.create')

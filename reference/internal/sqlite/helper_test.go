@@ -16,9 +16,12 @@ import (
 
 	"database/sql"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 // programs are what the test binary does instead of testing when it is started
 // by a test, with the program's name and a database in the environment.
@@ -170,9 +173,7 @@ func tempDatabase(t *testing.T) string {
 func open(t *testing.T, path string, o sqlite.Options) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path, o)
-	if err != nil {
-		t.Fatalf("Open = %v", err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close = %v", err)
@@ -207,13 +208,5 @@ func checkIntegrity(t *testing.T, path string) {
 	var result string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
 		t.Errorf("integrity_check = %q, %v, want ok", result, err)
-	}
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -108,9 +108,7 @@ func TestOpenAcceptsAnyFileName(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
 			s := open(t, path, sqlite.Options{})
 			want, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-			if err != nil {
-				t.Fatalf("CreatePet = %v", err)
-			}
+			must(t, err)
 			s.Close()
 			if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 				t.Fatalf("there is no database in a file of that name: %v", err)
@@ -141,9 +139,8 @@ func TestOpenMakesAPrivateFile(t *testing.T) {
 func TestCloseLeavesOneFile(t *testing.T) {
 	path := tempDatabase(t)
 	s := open(t, path, sqlite.Options{})
-	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	must(t, err)
 	must(t, s.Close())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
@@ -206,13 +203,12 @@ func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pets.db")
 			s := open(t, path, sqlite.Options{})
 			rex := store.NewPet{Name: "Rex"}
-			if _, err := s.CreatePet(t.Context(), rex); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.CreatePet(t.Context(), rex)
+			must(t, err)
 			saved := path + ".saved"
 			must(t, os.Link(path+tt.suffix, saved))
 			tt.harm(t, path+tt.suffix)
-			_, err := s.CreatePet(t.Context(), rex)
+			_, err = s.CreatePet(t.Context(), rex)
 			for doing, err := range map[string]error{"CreatePet": err, "Ping": s.Ping(t.Context())} {
 				if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "put the original file back, or restart") {
 					t.Errorf("%s = %v, want ErrUnavailable, that the file %s, and what to do", doing, err, tt.want)
@@ -346,9 +342,7 @@ func TestBusyDatabase(t *testing.T) {
 func TestUsageHasOneServer(t *testing.T) {
 	path := sqlite.UsagePath(tempDatabase(t))
 	first, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatalf("OpenUsage = %v", err)
-	}
+	must(t, err)
 	_, err = sqlite.OpenUsage(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
 	if !errors.Is(err, sqlite.ErrInUse) || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a second OpenUsage = %v, want an error that wraps ErrInUse and ErrUnavailable", err)

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 // Each page is found through an index and is in order there, so that it costs the same
 // however many pets there are.
@@ -24,21 +27,15 @@ func TestListIsASearch(t *testing.T) {
 		listStatusText: "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
 	} {
 		rows, err := s.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var plan []string
 		for rows.Next() {
 			var id, parent, unused int
 			var step string
-			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-				t.Fatal(err)
-			}
+			must(t, rows.Scan(&id, &parent, &unused, &step))
 			plan = append(plan, step)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Err())
 		got := strings.Join(plan, "\n")
 		if !strings.Contains(got, want) || strings.Contains(got, "TEMP B-TREE") {
 			t.Errorf("the plan of %s is\n%s\nwant %s, and nothing sorted", text, got, want)
@@ -84,15 +81,12 @@ func askedVersion(t *testing.T, s *Store) uint64 {
 func TestPetsVersionChangesWithEachCommit(t *testing.T) {
 	s := openTest(t)
 	other, err := sql.Open("sqlite", s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	other.SetMaxOpenConns(1)
 	create := func() {
-		if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		must(t, err)
 	}
 	execute := func(statements ...string) func() {
 		return func() {

@@ -26,9 +26,7 @@ var later = now.Add(time.Hour)
 func restore(t *testing.T, backup, path string) sqlite.Restored {
 	t.Helper()
 	r, err := sqlite.Restore(t.Context(), backup, path, operator, later, sqlite.Options{})
-	if err != nil {
-		t.Fatalf("Restore = %v", err)
-	}
+	must(t, err)
 	if len(r.Problems) > 0 {
 		t.Errorf("the restored database has problems: %q", r.Problems)
 	}
@@ -88,9 +86,8 @@ func addKey(t *testing.T, s *sqlite.Store, digest byte) store.Key {
 func rotate(t *testing.T, s *sqlite.Store, key store.Key, digest byte, at time.Time, overlap time.Duration) {
 	t.Helper()
 	r := store.Rotation{Digest: store.Digest{digest}, LastFour: "abcd", At: at, Overlap: overlap}
-	if _, err := s.RotateKey(t.Context(), key.ID, r, operator); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.RotateKey(t.Context(), key.ID, r, operator)
+	must(t, err)
 }
 
 func addPet(t *testing.T, s *sqlite.Store, name string) store.Pet {
@@ -132,9 +129,8 @@ func TestRestoreWidensNoAccess(t *testing.T) {
 	do(t, path, func(s *sqlite.Store) {
 		added, addedRevoked = addKey(t, s, 6), addKey(t, s, 7)
 		for _, key := range []store.Key{revoked, addedRevoked, expired} {
-			if _, err := s.RevokeKey(t.Context(), key.ID, now.Add(time.Minute), operator); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.RevokeKey(t.Context(), key.ID, now.Add(time.Minute), operator)
+			must(t, err)
 		}
 		for i, key := range []store.Key{rotated, shortened} {
 			r := store.Rotation{Digest: store.Digest{byte(10 + i)}, LastFour: "abcd", At: now.Add(time.Minute), Overlap: time.Duration(i) * 2 * time.Hour}
@@ -245,9 +241,8 @@ func TestRestoreOfAnotherBackupKeepsEndsOfKeys(t *testing.T) {
 	do(t, path, func(s *sqlite.Store) { revoked, rotated, atOnce = addKey(t, s, 1), addKey(t, s, 2), addKey(t, s, 3) })
 	second := backup(t, path)
 	do(t, path, func(s *sqlite.Store) {
-		if _, err := s.RevokeKey(t.Context(), revoked.ID, now, operator); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.RevokeKey(t.Context(), revoked.ID, now, operator)
+		must(t, err)
 		rotate(t, s, rotated, 4, now.Add(10*time.Minute), 20*time.Minute)
 		rotate(t, s, atOnce, 5, now.Add(time.Millisecond), 0)
 	})

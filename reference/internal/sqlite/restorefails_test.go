@@ -155,9 +155,8 @@ func twoBackups(t *testing.T) string {
 	path := tempDatabase(t)
 	for n := range 2 {
 		do(t, path, func(s *sqlite.Store) { addPet(t, s, fmt.Sprint(n+1)) })
-		if _, err := sqlite.Backup(t.Context(), path, fmt.Sprint(path, ".", n+1), sqlite.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := sqlite.Backup(t.Context(), path, fmt.Sprint(path, ".", n+1), sqlite.Options{})
+		must(t, err)
 	}
 	return path
 }

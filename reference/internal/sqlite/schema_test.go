@@ -29,9 +29,7 @@ func AddMigrations(t *testing.T, texts ...string) {
 	t.Helper()
 	own := mainSchema.migrations
 	content, err := fs.ReadFile(own, "00008_petstore.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := fstest.MapFS{"00008_petstore.sql": {Data: content}}
 	for i, text := range texts {
 		files[fmt.Sprintf("%05d_later.sql", Version+1+i)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text + ";\n")}
@@ -43,9 +41,7 @@ func AddMigrations(t *testing.T, texts ...string) {
 func TestConnectionsAreSafe(t *testing.T) {
 	s := openTest(t)
 	u, err := OpenUsage(t.Context(), UsagePath(s.path), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer u.Close()
 	const full, normal = "2", "1" // of PRAGMA synchronous
 	for _, tt := range []struct {
@@ -76,9 +72,7 @@ type inPool struct{ db *sql.DB }
 
 func (q inPool) scan(t *testing.T, text string) (value string) {
 	t.Helper()
-	if err := q.db.QueryRowContext(t.Context(), text).Scan(&value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.db.QueryRowContext(t.Context(), text).Scan(&value))
 	return value
 }
 
@@ -97,12 +91,9 @@ func (q inWriter) scan(t *testing.T, text string) (value string) {
 func TestUsageOfANewerVersionIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
 	u, err := OpenUsage(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, true)"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, err = u.db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, true)")
+	must(t, err)
 	u.Close()
 	want := "use the newer version, or delete the file, which resets all quotas and ends all bans"
 	if u, err = OpenUsage(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -19,9 +19,7 @@ import (
 func openTest(t *testing.T) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), Options{})
-	if err != nil {
-		t.Fatalf("Open = %v", err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close = %v", err)
@@ -34,9 +32,7 @@ func openTest(t *testing.T) *Store {
 func names(t *testing.T, s *Store) []string {
 	t.Helper()
 	pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: store.MaxList})
-	if err != nil {
-		t.Fatalf("ListPets = %v", err)
-	}
+	must(t, err)
 	got := []string{}
 	for _, p := range pets {
 		got = append(got, p.Name)
@@ -221,9 +217,7 @@ func TestCloseWaitsForTheWriteUnderWay(t *testing.T) {
 	}
 
 	again, err := Open(t.Context(), s.path, Options{})
-	if err != nil {
-		t.Fatalf("Open = %v", err)
-	}
+	must(t, err)
 	defer again.Close()
 	if diff := cmp.Diff([]string{"Rex"}, names(t, again)); diff != "" {
 		t.Errorf("what is stored (-want +got):\n%s", diff)

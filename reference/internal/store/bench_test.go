@@ -53,16 +53,13 @@ func newSaved(b *testing.B, n int) *saved {
 // take sends requests of some subjects.
 func (s *saved) take(b *testing.B, from, n int) {
 	for i := range n {
-		if _, err := s.engine.Take(b.Context(), fmt.Sprint("owner:", (from+i)%s.n), benchPlan, 1); err != nil {
-			b.Fatal(err)
-		}
+		_, err := s.engine.Take(b.Context(), fmt.Sprint("owner:", (from+i)%s.n), benchPlan, 1)
+		must(b, err)
 	}
 }
 
 func (s *saved) save(b *testing.B) {
-	if err := s.task.Save(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.task.Save(b.Context()))
 }
 
 func eachSize(b *testing.B, run func(b *testing.B, s *saved)) {
@@ -78,9 +75,7 @@ func BenchmarkStart(b *testing.B) {
 		s.db.Close()
 		for b.Loop() {
 			db, err := sqlite.OpenUsage(b.Context(), s.path, sqlite.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			l, damaged, err := store.LoadLimiter(b.Context(), db, room)
 			if err != nil || damaged > 0 || l.Stats().Subjects != int64(s.n) {
 				b.Fatalf("loaded %d subjects, %d damaged, %v; want %d", l.Stats().Subjects, damaged, err, s.n)

@@ -52,9 +52,7 @@ var midnight = store.Day(noon)
 func checkDays(t *testing.T, d *store.DailyCounter, db store.DailyUses, owner string, since time.Time, want ...store.DailyUse) {
 	t.Helper()
 	got, err := d.List(t.Context(), db, owner, since)
-	if err != nil {
-		t.Fatalf("List = %v", err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("days of %s (-want +got):\n%s", owner, diff)
 	}

@@ -15,11 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 var plan = ratelimit.MustPlan("test", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour},
 	ratelimit.PerDay(100))
@@ -27,14 +30,6 @@ var plan = ratelimit.MustPlan("test", ratelimit.Penalty{Strikes: 1, Ban: time.Ho
 var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
 func at(t time.Time) func() time.Time { return func() time.Time { return t } }
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func openUsage(t *testing.T, path string) *sqlite.Usage {
 	t.Helper()
@@ -56,17 +51,14 @@ func load(t *testing.T, db store.Usage, now time.Time) *memory.Limiter {
 func take(t *testing.T, l *memory.Limiter, subject string, n int) {
 	t.Helper()
 	for range n {
-		if _, err := l.Take(t.Context(), subject, plan, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Take(t.Context(), subject, plan, 1)
+		must(t, err)
 	}
 }
 
 func save(t *testing.T, l *memory.Limiter, db store.Usage) {
 	t.Helper()
-	if err := store.LimiterTask(l, db).Save(t.Context()); err != nil {
-		t.Fatalf("saving = %v", err)
-	}
+	must(t, store.LimiterTask(l, db).Save(t.Context()))
 }
 
 func remaining(t *testing.T, l *memory.Limiter, subject string) int64 {
@@ -232,9 +224,8 @@ func TestADamagedSaveIsLeftOut(t *testing.T) {
 	file, err := sql.Open("sqlite", path+"2")
 	must(t, err)
 	defer file.Close()
-	if _, err := file.ExecContext(t.Context(), "UPDATE changes SET data = substr(data, 1, length(data) - 1) WHERE number = 1"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.ExecContext(t.Context(), "UPDATE changes SET data = substr(data, 1, length(data) - 1) WHERE number = 1")
+	must(t, err)
 	file.Close()
 	restored, damaged, err := store.LoadLimiter(t.Context(), openUsage(t, path+"2"), memory.Options{Now: at(noon)})
 	if err != nil || damaged != 1 || restored.Stats().Subjects != 99 {

@@ -8,12 +8,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
+
+var must = testcheck.NoError
 
 // An arrangement is what stands between the callers and Redis, and what it
 // promises them.
@@ -85,9 +88,7 @@ func newGuard(t *testing.T, a arrangement, p *primary) *guard {
 	}}
 	if a.local {
 		local, err := memory.New(memory.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		opts.Local = local
 	}
 	var err error

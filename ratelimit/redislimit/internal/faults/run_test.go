@@ -55,9 +55,7 @@ func newRun(t *testing.T, s scenario, a arrangement) *run {
 func newEngine(t *testing.T, client redis.UniversalClient, opts redislimit.Options) *redislimit.Limiter {
 	t.Helper()
 	l, err := redislimit.New(client, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -174,8 +172,6 @@ func (r *run) await(what string, come func() bool) {
 // version returns that of the server.
 func (r *run) version() string {
 	info, err := r.stage.beside.InfoMap(r.ctx, "server").Result()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return info["Server"]["redis_version"]
 }

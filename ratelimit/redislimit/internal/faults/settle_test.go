@@ -79,9 +79,7 @@ func TestSettle(t *testing.T) {
 					continue
 				}
 				d, err := r.engine.Peek(r.ctx, subjectOf(i), plan)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if used := d.Limit() - d.Remaining(); used != c.want {
 					t.Errorf("%q, killed %q, open %q, back %q: Redis has counted %d, want %d",
 						c.healthy, c.killed, c.open, c.back, used, c.want)
@@ -99,9 +97,7 @@ func (r *run) reserve(subject string, plan *ratelimit.Plan) (reserved *limit.Res
 	limited, err := limit.New(r.guard, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: subject, Plan: plan}, nil
 	}, limit.Options{Name: "settled", Context: true, Cost: func(*http.Request) int64 { return 40 }})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	w := httptest.NewRecorder()
 	limited(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		reserved = limit.FromContext(request.Context())
@@ -117,9 +113,7 @@ func (r *run) settle(reserved *limit.Reservation, step string) {
 	r.t.Helper()
 	number, fails := strings.CutPrefix(step, "!")
 	units, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	err = reserved.Settle(r.ctx, units)
 	if fails && !errors.Is(err, ratelimit.ErrUnavailable) || !fails && err != nil {
 		r.t.Errorf("settle %s of %s: %v", step, reserved.Caller().Subject, err)

@@ -119,14 +119,10 @@ func full(t *testing.T) stage {
 	return stage{
 		client: newClient(t, s.Addr), beside: clientOf(t, s),
 		hurt: func(*run) {
-			if err := other.SetRange(t.Context(), "another's", 16<<20, "x").Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.SetRange(t.Context(), "another's", 16<<20, "x").Err())
 		},
 		heal: func(*run) {
-			if err := other.Del(t.Context(), "another's").Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.Del(t.Context(), "another's").Err())
 		},
 	}
 }
