@@ -226,6 +226,9 @@ func TestSettleOfAnUnlimitedCaller(t *testing.T) {
 	l := atNow()
 	caller := ratelimit.Caller{Subject: "staff", Plan: ratelimit.UnlimitedPlan("u"), Also: []ratelimit.Charge{{Subject: "a", Plan: tokens}}}
 	res := reserve(t, l, caller, limit.Options{}, nil)
+	if d := res.Decision(); d.Plan != tokens || res.Caller().Subject != "a" {
+		t.Errorf("the decision is about %v and %q, want those of the further charge", d.Plan, res.Caller().Subject)
+	}
 	wantUsed(t, l, "charged", [2]int64{40, 40})
 	settle(t, res, 70)
 	wantUsed(t, l, "settled", [2]int64{70, 70})
