@@ -402,6 +402,13 @@ func TestTimes(t *testing.T) {
 		synctest.Wait()
 		s.answer = 249 * time.Millisecond
 		enter(t, p, "ann", 9, true)
+		s.answer = time.Minute
+		_, _ = p.Enter(t.Context(), "ann", 9)
+		p.Close() // while an answer is late
+		if _, err := p.Enter(t.Context(), "ann", 9); fmt.Sprint(err) != "slots: the Pool is closed" {
+			t.Errorf("after Close: error %v, want that the Pool is closed", err)
+		}
+		time.Sleep(time.Minute)
 	})
 }
 
