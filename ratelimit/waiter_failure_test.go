@@ -188,3 +188,157 @@ func (l *hasty) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int
 	}
 	return d, nil
 }
+
+func TestWaitCancelled(t *testing.T) {
+	await(t, perSecond(4), func(a *arrivals) {
+		a.send(a.Context(), "full", 4)
+		ctx, cancel := context.WithCancel(a.Context())
+		a.send(ctx, "first", 4)
+		a.send(ctx, "second", 4)
+		a.send(a.Context(), "third", 4)
+		calls := a.engine.calls.Load()
+		cancel()
+		synctest.Wait()
+		if got := a.engine.calls.Load() - calls; got != 1 {
+			a.Errorf("%d calls of the limiter after two requests were cancelled, want 1, by the request that is first now", got)
+		}
+		a.expectUnordered("first context canceled at 0s", "full admitted at 0s", "second context canceled at 0s")
+		time.Sleep(time.Minute)
+		a.expect("first context canceled at 0s", "full admitted at 0s", "second context canceled at 0s", "third admitted at 1s")
+		if n := ratelimit.Queues(a.waiter); n != 0 {
+			a.Errorf("%d queues are kept, want 0", n)
+		}
+	})
+}
+
+// A request behind a cancelled one need not wait as long as that one had to.
+func TestWaitCancelledRequestMakesRoom(t *testing.T) {
+	await(t, perSecond(10), func(a *arrivals) {
+		a.send(a.Context(), "half", 5)
+		ctx, cancel := context.WithCancel(a.Context())
+		a.send(ctx, "large", 10)
+		a.send(a.Context(), "small", 5)
+		cancel()
+		synctest.Wait()
+		a.expectUnordered("half admitted at 0s", "large context canceled at 0s", "small admitted at 0s")
+	})
+}
+
+func TestWaitContextAlreadyEnded(t *testing.T) {
+	limiter := newCounting(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ratelimit.NewWaiter(limiter).Wait(ctx, "job:1", perSecond(1), 1); !errors.Is(err, context.Canceled) || limiter.calls.Load() != 0 {
+		t.Errorf("Wait: %v after %d calls of the limiter, want context.Canceled after none", err, limiter.calls.Load())
+	}
+}
+
+func TestWaitFailsAtOnceIfTheDeadlineIsTooEarly(t *testing.T) {
+	await(t, perMinute(1), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
+		time.Sleep(43 * time.Second)
+		check := func(what string) {
+			a.Helper()
+			for _, after := range []time.Duration{time.Second, 17 * time.Second} {
+				ctx, cancel := context.WithTimeout(a.Context(), after)
+				now := time.Now()
+				d, err := a.waiter.Wait(ctx, "job:1", a.plan, 1)
+				if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || !time.Now().Equal(now) {
+					a.Errorf("%s, deadline after %v: %v after %v, want DeadlineExceeded at once", what, after, err, time.Since(now))
+				}
+				if d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second || d.Limit() != 1 {
+					a.Errorf("%s: the decision is %v, retry after %v; want limited and 17s", what, d.Outcome, d.RetryAfter)
+				}
+				cancel()
+			}
+		}
+		check("first")
+		a.send(a.Context(), "1", 1)
+		check("in the queue")
+
+		// Two that can be admitted in time; only one is.
+		ctx, cancel := context.WithTimeout(a.Context(), 100*time.Second)
+		defer cancel()
+		a.send(ctx, "2", 1)
+		a.send(ctx, "3", 1)
+		time.Sleep(80 * time.Second)
+		a.expect("0 admitted at 0s", "1 admitted at 1m0s", "2 admitted at 2m0s",
+			"3 ratelimit: the request cannot be admitted before the deadline of its context: context deadline exceeded at 2m0s")
+	})
+}
+
+// A request in the queue fails as soon as the first one is denied for longer than it
+// can wait.
+func TestWaitFailsAtOnceInTheQueue(t *testing.T) {
+	await(t, perMinute(1), func(a *arrivals) {
+		ctx, cancel := context.WithTimeout(a.Context(), 100*time.Second)
+		defer cancel()
+		a.send(a.Context(), "0", 1)
+		a.send(a.Context(), "1", 1)
+		a.send(ctx, "2", 1)
+		a.send(a.Context(), "3", 1)
+		// Another process uses the next window.
+		elsewhere := engine.Uncounted(a.plan, 0, time.Now().Add(time.Minute))
+		must(a, a.engine.Adjust(ctx, "job:1", &elsewhere, 1, ""))
+		time.Sleep(4 * time.Minute)
+		a.expect("0 admitted at 0s",
+			"2 ratelimit: the request cannot be admitted before the deadline of its context: context deadline exceeded at 1m0s",
+			"1 admitted at 2m0s", "3 admitted at 3m0s")
+	})
+}
+
+// While the engine has not answered the first request, nothing is known against the
+// deadlines of the others: the denial was that of a request that is gone.
+func TestWaitForgetsTheDenialOfACancelledRequest(t *testing.T) {
+	await(t, perMinute(2), func(a *arrivals) {
+		large, cancel := context.WithCancel(a.Context())
+		soon, cancelSoon := context.WithTimeout(a.Context(), 10*time.Second)
+		defer cancelSoon()
+		a.send(a.Context(), "half", 1)
+		a.send(large, "large", 2)
+		a.send(a.Context(), "small", 1)
+		a.engine.fail(func(context.Context) error { time.Sleep(time.Second); return nil })
+		cancel()
+		synctest.Wait()
+		a.send(soon, "soon", 1)
+		a.expect("half admitted at 0s", "large context canceled at 0s")
+		time.Sleep(2 * time.Minute)
+	})
+}
+
+func TestWaitReturnsHowLongItWouldHaveWaited(t *testing.T) {
+	await(t, perMinute(1), func(a *arrivals) {
+		a.send(a.Context(), "0", 1)
+		ctx, cancel := context.WithCancel(a.Context())
+		time.AfterFunc(20*time.Second, cancel)
+		var done sync.WaitGroup
+		for range 2 { // one sleeps, one queues
+			done.Go(func() {
+				d, err := a.waiter.Wait(ctx, "job:1", a.plan, 1)
+				if !errors.Is(err, context.Canceled) || d.Outcome != ratelimit.Limited || d.RetryAfter != 40*time.Second {
+					a.Errorf("Wait: %v, retry after %v, %v; want limited, 40s and context.Canceled", d.Outcome, d.RetryAfter, err)
+				}
+			})
+		}
+		done.Wait()
+	})
+}
+
+// If the engine returns because the context of one request ended, the others wait on.
+func TestWaitDeadlineDuringTheCall(t *testing.T) {
+	await(t, perSecond(1), func(a *arrivals) {
+		ctx, cancel := context.WithTimeout(a.Context(), 1500*time.Millisecond)
+		defer cancel()
+		a.send(a.Context(), "0", 1)
+		a.send(ctx, "1", 1)
+		a.send(a.Context(), "2", 1)
+		a.engine.fail(func(ctx context.Context) error {
+			if _, hangs := ctx.Deadline(); hangs {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		time.Sleep(time.Minute)
+		a.expect("0 admitted at 0s", "1 context deadline exceeded at 1.5s", "2 admitted at 1.5s")
+	})
+}

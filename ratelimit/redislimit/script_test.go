@@ -2,9 +2,11 @@ package redislimit_test
 
 import (
 	"fmt"
+	"os/exec"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
@@ -156,4 +158,15 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestConformance(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		testenv.Long(t, "miniredis goes through the suite, as TestConformanceOfServer does")
+	}
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		m, c := mini(t)
+		m.SetTime(start)
+		return enginetest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime, Remembers: true}
+	}, enginetest.Gaps{})
 }
