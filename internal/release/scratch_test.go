@@ -154,8 +154,9 @@ func moduleZip(t *testing.T, repo string, m module) []byte {
 	if m.dir != "." { // the go command adds the root's LICENSE
 		w, err := out.Create(prefix + "LICENSE")
 		must(t, err)
-		_, err = w.Write([]byte(mustRun(t, repo, "git", "cat-file", "blob", version+":LICENSE")))
-		must(t, err)
+		if _, err := w.Write([]byte(mustRun(t, repo, "git", "cat-file", "blob", version+":LICENSE"))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	must(t, out.Close())
 	return b.Bytes()

@@ -81,8 +81,9 @@ func cases(tb testing.TB) map[string]func() {
 	remembered := func(d ratelimit.Decision, err error) *failover.Limiter {
 		primary := &constant{d: decision(true)}
 		l := limiter(primary, withLocal)
-		_, err = l.Take(request, "another", roomy, 1)
-		must(tb, err)
+		if _, err := l.Take(request, "another", roomy, 1); err != nil {
+			tb.Fatal(err)
+		}
 		primary.d, primary.err = d, err
 		take(l, true)()
 		return l

@@ -119,8 +119,9 @@ func TestContextOfTheCall(t *testing.T) {
 
 		sooner, cancel := context.WithTimeout(parent, time.Millisecond)
 		defer cancel()
-		_, err = r.Take(sooner, "a", daily, 1)
-		must(r, err)
+		if _, err := r.Take(sooner, "a", daily, 1); err != nil {
+			r.Fatal(err)
+		}
 		if want := time.Now().Add(time.Millisecond); !deadline.Equal(want) {
 			r.Errorf("the deadline is %v, want %v, the caller's", deadline, want)
 		}

@@ -82,8 +82,9 @@ func TestABareServerEndsWithItsInput(t *testing.T) {
 	in, err := cmd.StdinPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	_, err = io.WriteString(in, "[]\n")
-	must(t, err)
+	if _, err := io.WriteString(in, "[]\n"); err != nil {
+		t.Fatal(err)
+	}
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

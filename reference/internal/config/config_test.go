@@ -104,8 +104,9 @@ func TestFlagsForKong(t *testing.T) {
 		var c command
 		k, err := kong.New(&c)
 		must(t, err)
-		_, err = k.Parse(args)
-		must(t, err)
+		if _, err := k.Parse(args); err != nil {
+			t.Fatal(err)
+		}
 		return c.Flags
 	}
 	if diff := cmp.Diff(Flags{}, parse()); diff != "" {

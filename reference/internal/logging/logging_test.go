@@ -170,8 +170,9 @@ func testFileIsBounded(t *testing.T, link bool) {
 	sizes("at the bound", 1<<20, 3<<20)
 	sizes("beyond it", 1<<19, 1<<20)
 	must(t, os.Rename(name, name+".1"))
-	_, err = f.Write(line)
-	must(t, err)
+	if _, err := f.Write(line); err != nil {
+		t.Fatal(err)
+	}
 	sizes("the file was renamed by another program", 1<<19, 1<<20)
 	f.max.Store(1)
 	must(t, os.Truncate(name, 0))

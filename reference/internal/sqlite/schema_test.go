@@ -92,8 +92,9 @@ func TestUsageOfANewerVersionIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
 	u, err := OpenUsage(t.Context(), path, Options{})
 	must(t, err)
-	_, err = u.db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, true)")
-	must(t, err)
+	if _, err := u.db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, true)"); err != nil {
+		t.Fatal(err)
+	}
 	u.Close()
 	want := "use the newer version, or delete the file, which resets all quotas and ends all bans"
 	if u, err = OpenUsage(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -224,8 +224,9 @@ func TestADamagedSaveIsLeftOut(t *testing.T) {
 	file, err := sql.Open("sqlite", path+"2")
 	must(t, err)
 	defer file.Close()
-	_, err = file.ExecContext(t.Context(), "UPDATE changes SET data = substr(data, 1, length(data) - 1) WHERE number = 1")
-	must(t, err)
+	if _, err := file.ExecContext(t.Context(), "UPDATE changes SET data = substr(data, 1, length(data) - 1) WHERE number = 1"); err != nil {
+		t.Fatal(err)
+	}
 	file.Close()
 	restored, damaged, err := store.LoadLimiter(t.Context(), openUsage(t, path+"2"), memory.Options{Now: at(noon)})
 	if err != nil || damaged != 1 || restored.Stats().Subjects != 99 {
