@@ -21,7 +21,7 @@ func TestWaitWhenTheEngineFails(t *testing.T) {
 		}
 		a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
 		time.Sleep(time.Minute)
-		a.expectUnordered("0 admitted at 0s", "1 engine unavailable at 1s", "2 engine unavailable at 1s", "3 engine unavailable at 1s")
+		a.expect("0 admitted at 0s", "1 engine unavailable at 1s", "2 engine unavailable at 1s", "3 engine unavailable at 1s")
 		if got := a.engine.calls.Load(); got != 3 {
 			a.Errorf("%d calls of the limiter, want 3: two that were decided, and one that failed for all", got)
 		}
@@ -202,7 +202,7 @@ func TestWaitCancelled(t *testing.T) {
 		if got := a.engine.calls.Load() - calls; got != 1 {
 			a.Errorf("%d calls of the limiter after two requests were cancelled, want 1, by the request that is first now", got)
 		}
-		a.expectUnordered("first context canceled at 0s", "full admitted at 0s", "second context canceled at 0s")
+		a.expect("first context canceled at 0s", "full admitted at 0s", "second context canceled at 0s")
 		time.Sleep(time.Minute)
 		a.expect("first context canceled at 0s", "full admitted at 0s", "second context canceled at 0s", "third admitted at 1s")
 		if n := ratelimit.Queues(a.waiter); n != 0 {
@@ -220,7 +220,7 @@ func TestWaitCancelledRequestMakesRoom(t *testing.T) {
 		a.send(a.Context(), "small", 5)
 		cancel()
 		synctest.Wait()
-		a.expectUnordered("half admitted at 0s", "large context canceled at 0s", "small admitted at 0s")
+		a.expect("half admitted at 0s", "large context canceled at 0s", "small admitted at 0s")
 	})
 }
 
