@@ -67,8 +67,23 @@ type Receipt struct {
 	// Rounded is by how much the Reset of each smooth quota was rounded up, in 2⁻³² seconds.
 	Rounded [MaxQuotas]uint32
 	// Others are the open windows of other plans that were charged as well, the shortest
-	// first.
+	// first. What has no Length is none; the last one then has the generation.
 	Others [2*MaxQuotas - 1]fixedwindow.Window
+}
+
+// Generation returns which usage of the subject was charged by Lease: a Reset or a loss begins
+// another one. It is not known if there are so many Others that it had no room: with a field of
+// its own every decision took longer.
+func (r *Receipt) Generation() (generation uint32, known bool) {
+	last := &r.Others[len(r.Others)-1]
+	return last.End, last.Length == 0
+}
+
+// SetGeneration sets it, once Others are set, if there is room.
+func (r *Receipt) SetGeneration(generation uint32) {
+	if last := &r.Others[len(r.Others)-1]; last.Length == 0 {
+		last.End = generation
+	}
 }
 
 // Always is what a plan without quotas decides.

@@ -1,5 +1,5 @@
 // Package engine has what authors of engines call, and the interfaces of engines that can
-// do more than [ratelimit.Limiter]: Peeker, Adjuster, MultiTaker. An engine is a
+// do more than [ratelimit.Limiter]: Peeker, Adjuster, MultiTaker, Leaser. An engine is a
 // [ratelimit.Limiter] that counts usage itself:
 //
 //	func (e *Engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	internal "github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -80,6 +81,9 @@ type history struct {
 	// admitted are some decisions that admitted requests, to adjust them.
 	admitted []admitted
 
+	// leases are some answers of Lease, to give back what was not spent.
+	leases []admitted
+
 	// ends are the ends of windows and bans in the last decisions, in Unix seconds.
 	ends []int64
 
@@ -120,6 +124,8 @@ func (h *history) step() string {
 			return l.(engine.Peeker).Peek(ctx, subject, plan)
 		})
 	case n < 38:
+		// An engine need not give back what other subjects were charged.
+		h.leases = slices.DeleteFunc(h.leases, func(a admitted) bool { return a.subject != subject })
 		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(interface {
 				Reset(ctx context.Context, subject string) error
@@ -152,10 +158,12 @@ func (h *history) step() string {
 		return h.compareBans(ctx)
 	case n < 51 && h.engine.Restart != nil:
 		h.log = append(h.log, "restart")
-		h.engine.Limiter = h.engine.Restart()
+		h.engine.Limiter, h.leases = h.engine.Restart(), nil
 		return ""
 	case n < 60:
 		return h.compareGroup(ctx)
+	case n < 70:
+		return h.lease(ctx, subject, plan)
 	}
 	cost := h.cost(plan)
 	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
@@ -190,6 +198,52 @@ func (h *history) adjust(ctx context.Context) string {
 	})
 	if h.rand.IntN(8) > 0 { // otherwise it is adjusted again from the same cost, which is a mistake
 		a.model.Cost, a.engine.Cost = min(units, fixedwindow.MaxUnits), min(units, fixedwindow.MaxUnits)
+	}
+	return diff
+}
+
+// lease charges a share, beside a request or alone, and often gives back an earlier one.
+func (h *history) lease(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	if _, ok := h.engine.Limiter.(engine.Leaser); !ok {
+		return ""
+	}
+	cost, terms := oneOf(h.rand, 0, h.cost(plan), h.cost(plan)), engine.Terms{More: oneOf(h.rand, 0, h.cost(plan), 8*h.cost(plan), math.MaxInt64)}
+	if (*internal.Plan)(plan).Smooth() && h.rand.IntN(8) > 0 {
+		terms.More = 0
+	}
+	if h.rand.IntN(2) == 0 {
+		terms.Denied = oneOf(h.rand, 1, 2, 3, 100)
+	}
+	var back, kept admitted
+	if i := h.rand.IntN(len(h.leases) + 1); i < len(h.leases) {
+		back = h.leases[i]
+		subject = back.subject
+		back.model.Cost -= h.rand.Int64N(back.model.Cost + 1)
+		back.engine.Cost = back.model.Cost
+		if h.rand.IntN(8) > 0 { // otherwise it may be given back again, which is a mistake
+			h.leases = slices.Delete(h.leases, i, i+1)
+		}
+	}
+	what := fmt.Sprint("lease ", terms.More, " more, ", terms.Denied, " denied, ", back.model.Cost, " back of ", back.model.Plan, ":")
+	diff := h.compare(what, subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		of := func(a *admitted) *ratelimit.Decision {
+			if l == ratelimit.Limiter(h.model) {
+				return &a.model
+			}
+			return &a.engine
+		}
+		mine := terms
+		if back.subject != "" {
+			mine.Back = of(&back)
+		}
+		d, err := l.(engine.Leaser).Lease(ctx, subject, plan, cost, mine)
+		*of(&kept) = d
+		d.Receipt.SetGeneration(0) // each engine counts them in its own way
+		return d, err
+	})
+	if kept.subject = subject; kept.model.Cost > 0 && kept.model.Allowed() {
+		h.leases = append(h.leases[max(len(h.leases)-7, 0):], kept)
+		h.keep(kept)
 	}
 	return diff
 }

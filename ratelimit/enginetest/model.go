@@ -26,6 +26,7 @@ type Model interface {
 	engine.MultiTaker
 	engine.Peeker
 	engine.Adjuster
+	engine.Leaser
 	ratelimit.Banner
 	// Reset forgets subject: its usage, strikes and ban.
 	Reset(ctx context.Context, subject string) error
@@ -35,11 +36,12 @@ type model struct {
 	now      func() time.Time
 	mu       sync.Mutex
 	subjects map[string]*subject
+	resets   map[string]uint32
 }
 
 // NewModel returns a model without subjects that reads its time from now.
 func NewModel(now func() time.Time) Model {
-	return &model{now: now, subjects: map[string]*subject{}}
+	return &model{now: now, subjects: map[string]*subject{}, resets: map[string]uint32{}}
 }
 
 type subject struct {

@@ -20,6 +20,7 @@ func (m *model) Reset(_ context.Context, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.subjects, name)
+	m.resets[name]++
 	return nil
 }
 
@@ -30,6 +31,12 @@ func (m *model) Adjust(_ context.Context, name string, d *ratelimit.Decision, un
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.adjust(name, d, units, added)
+	return nil
+}
+
+// adjust is Adjust for a valid call, under the lock.
+func (m *model) adjust(name string, d *ratelimit.Decision, units, added int64) {
 	s, now := m.subject(name)
 	s.expire(now)
 	for i, q := range d.Plan.Quotas() {
@@ -46,7 +53,44 @@ func (m *model) Adjust(_ context.Context, name string, d *ratelimit.Decision, un
 			s.adjust(now, d, time.Duration(o.Length)*time.Second, int64(o.End), added)
 		}
 	}
-	return nil
+}
+
+func (m *model) Lease(_ context.Context, name string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
+	d, back, err := engine.DecideLease(name, plan, cost, terms)
+	if err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if back < 0 {
+		if of, _ := terms.Back.Receipt.Generation(); of == m.resets[name] {
+			m.adjust(name, terms.Back, 0, back)
+		}
+	}
+	requests := min(terms.Denied, 20_000) + int(min(cost, 1)) // no penalty allows so many
+	if d = m.peek(name, plan, max(cost, 1)); d.Allowed() {
+		requests = 0
+		share := terms.More
+		for i := range plan.Quotas() {
+			share = min(share, (d.States[i].Remaining-cost)/2)
+		}
+		if cost+share > 0 {
+			d = m.take(name, plan, cost+share)
+			d.Receipt.SetGeneration(m.resets[name])
+			return d, nil
+		}
+	}
+	struck := false
+	for range requests { // all of them are strikes, up to a ban, or none
+		d = m.take(name, plan, max(cost, 1))
+		struck = struck || d.Struck
+	}
+	if cost == 0 {
+		d = m.peek(name, plan, 1+min(terms.More, 1)) // of one unit left, none is a share
+		d.Cost = 0
+	}
+	d.Struck = struck
+	return d, nil
 }
 
 // adjust adds the units of a charge to the window that ends with it, or gives them back.

@@ -345,7 +345,7 @@ func (c *charge) expire(now int64) (open bool) {
 	}
 	n := 0
 	for _, o := range d.Receipt.Others {
-		if int64(o.End) > seconds {
+		if o.Length > 0 && int64(o.End) > seconds {
 			d.Receipt.Others[n], open = o, true
 			n++
 		}

@@ -13,7 +13,7 @@ func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
 	defer x.unlock()
 	x.open(d)
 	if x.changes(d) {
-		if err := x.reserve(); err != nil {
+		if err := x.reserve(d); err != nil {
 			return err
 		}
 	}
@@ -24,7 +24,7 @@ func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
 // A ruling is how a request is decided under the lock:
 //
 //	x.open(d)           the slot is frozen, and d says what would become of the request
-//	x.reserve()         if x.changes(d): there is room for the account
+//	x.reserve(d)        if x.changes(d): there is room for the account
 //	x.rule(name, d)     the request is charged, or struck, and the slot is written
 type ruling struct {
 	subject
@@ -32,12 +32,19 @@ type ruling struct {
 	hasRecord      bool
 	reserved       bool // of a group: reserve was called
 	isNew          bool // of a group: reserve made the slot
+
+	lease *ratelimit.Decision // not nil: an earlier one, of which units are added back first
+	back  int64               // these units, less than 0
 }
 
 // open freezes the slot and sets the outcome: Banned, Allowed or Limited.
 func (x *ruling) open(d *ratelimit.Decision) {
 	d.Time = x.now
 	x.freeze()
+	if x.lease != nil {
+		x.account.expire(x.now)
+		x.account.adjust(x.lease, x.back, x.now)
+	}
 	x.account.roll(d.Time, d.Plan)
 	x.record, x.hasRecord = x.subject.record(d.Time)
 	x.before = x.record
@@ -49,10 +56,17 @@ func (x *ruling) open(d *ratelimit.Decision) {
 		x.record.until = d.BanEnds // it may be shorter, if the clock stepped back
 	case fits:
 		d.Outcome = ratelimit.Allowed
-		x.account.begin(d.Plan, d.Cost)
 	default:
 		d.Outcome = ratelimit.Limited
 	}
+}
+
+// reserve makes room for the account, with what the request is charged.
+func (x *ruling) reserve(d *ratelimit.Decision) error {
+	if d.Outcome == ratelimit.Allowed {
+		x.account.begin(d.Plan, d.Cost)
+	}
+	return x.subject.reserve()
 }
 
 // changes reports whether the account is written.

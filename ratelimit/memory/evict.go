@@ -232,6 +232,7 @@ func (s *segment) evict(v victim, now int64) bool {
 	}
 	if !v.expired {
 		s.capacity.evicted.Add(1)
+		s.generation++
 	}
 	if !v.expired || m.has(dirty) {
 		s.noteForgotten(slot) // if it expired: what was saved may not have

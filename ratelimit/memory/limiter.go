@@ -71,6 +71,7 @@ var _ interface {
 	engine.Peeker
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
+	engine.Leaser
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -127,6 +128,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	defer s.unlock()
 	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
 	s.drop(recordHash(s.hash))
+	s.generation++
 	return nil
 }
 
@@ -139,8 +141,13 @@ func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decisio
 	s := l.lock(subject)
 	defer s.unlock()
 	s.freeze()
+	return s.adjust(d, added)
+}
+
+// adjust adds units to a charge, or gives them back, after freeze.
+func (s *subject) adjust(d *ratelimit.Decision, units int64) error {
 	s.account.expire(s.now)
-	s.account.adjust(d, added, s.now)
+	s.account.adjust(d, units, s.now)
 	switch {
 	case s.account.n > 0:
 		return s.put(dirty)

@@ -14,14 +14,15 @@ type segment struct {
 	layouts  *layouts
 	key      *hashKey
 
-	mu        sync.Mutex
-	used      uint64 // slots in use
-	clockHand uint64 // the slot at which the next sweep begins
-	roomHand  uint64 // the slot at which the next search for room begins
-	roomTime  int64  // the latest time at which table.held was written
-	looked    int    // how many slots that search has looked at
-	names     names
-	forgotten []uint64 // keys dropped before their time, for Save
+	mu         sync.Mutex
+	used       uint64 // slots in use
+	clockHand  uint64 // the slot at which the next sweep begins
+	roomHand   uint64 // the slot at which the next search for room begins
+	roomTime   int64  // the latest time at which table.held was written
+	looked     int    // how many slots that search has looked at
+	generation uint32 // how many subjects were reset or evicted
+	names      names
+	forgotten  []uint64 // keys dropped before their time, for Save
 
 	_ [64]byte // keeps one segment's lock and another's table off one cache line
 }
@@ -67,8 +68,13 @@ func (s *subject) unlock() { s.mu.Unlock() }
 func (s *subject) freeze() {
 	if slot, found := s.slot(); found {
 		s.found, s.meter = true, slot.freeze()
-		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.counted())
+		s.readAccount(slot)
 	}
+}
+
+// readAccount reads the account as it was when its slot was frozen.
+func (s *subject) readAccount(slot slot) {
+	s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.counted())
 }
 
 func (s *subject) slot() (slot, bool) {

@@ -168,7 +168,7 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 			continue
 		}
 		x.isNew = !x.found
-		if err := x.reserve(); err != nil {
+		if err := x.reserve(d); err != nil {
 			abandon(rulings, i)
 			return err
 		}

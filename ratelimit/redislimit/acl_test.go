@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -55,6 +56,9 @@ func everything(l *redislimit.Limiter) error {
 		}
 		if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
 			return fmt.Errorf("Refund: %w", err)
+		}
+		if _, err := l.Lease(ctx, subject, plan, 1, engine.Terms{Back: &d}); err != nil {
+			return fmt.Errorf("Lease: %w", err)
 		}
 		for range 5 { // until it is banned
 			if d, err = l.Take(ctx, subject, plan, 1); err != nil {

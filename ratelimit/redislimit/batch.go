@@ -19,6 +19,7 @@ type operation struct {
 	reason  *string       // of a ban
 	change  *change       // of opAdd and opGiveBack, instead of plan and cost
 	takes   *takes        // of opTakeAll, instead of what is about one subject
+	lease   *lease        // of opLease, beside plan and cost
 }
 
 // A change is one of what a charge costs.
@@ -84,7 +85,7 @@ const (
 
 func newGroup(op operation) *group {
 	g := &group{operation: op, partition: partition(op.subject)}
-	if strings.IndexByte("bBux", op.code) >= 0 {
+	if strings.IndexByte("bBuxy", op.code) >= 0 {
 		g.index = indexGiven
 	}
 	return g
@@ -125,7 +126,7 @@ func (g *group) finish() (late int32) {
 		next, place := c.next, c.place // the caller may reuse the call
 		if c.state.move(sent, answered) {
 			c.ready <- struct{}{}
-		} else if c.state.Load() == expired && (g.code == opTake || g.code == opTakeAll) && place < g.granted {
+		} else if c.state.Load() == expired && (g.code == opTake || g.code == opTakeAll || g.code == opLease) && place < g.granted {
 			late++
 		}
 		c = next

@@ -13,6 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -80,6 +81,47 @@ func BenchmarkServer(b *testing.B) {
 				b.ReportMetric(evalTime(b, client)/float64(subjects), "server-µs")
 			})
 		}
+	}
+}
+
+// BenchmarkServerLease measures the same of Lease: of a request and a share, of a share that
+// is swapped for the next one, and of a request that is refused with others.
+func BenchmarkServerLease(b *testing.B) {
+	client := clientOf(b, redistest.Start(b))
+	penalty := ratelimit.Penalty{Strikes: 10_000, Grace: time.Hour, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: time.Hour}
+	for _, c := range []struct {
+		name  string
+		limit int64
+		cost  int64
+		swap  bool
+		terms engine.Terms
+	}{
+		{"take", fixedwindow.MaxUnits, 1, false, engine.Terms{}},
+		{"share", fixedwindow.MaxUnits, 1, false, engine.Terms{More: 8}},
+		{"swap", fixedwindow.MaxUnits, 0, true, engine.Terms{More: 8}},
+		{"refused", 1, 1, false, engine.Terms{More: 8, Denied: 10}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			l := newLimiter(b, client)
+			plan := ratelimit.MustPlan(c.name, penalty, ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(c.limit))
+			lease := func() {
+				d, err := l.Lease(ctx, names(1)[0], plan, c.cost, c.terms)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if c.swap {
+					c.terms.Back = &d
+				}
+			}
+			lease()
+			if err := client.ConfigResetStat(ctx).Err(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				lease()
+			}
+			b.ReportMetric(evalTime(b, client), "server-µs")
+		})
 	}
 }
 

@@ -60,12 +60,12 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 }
 
 // view works out what a request would meet: the answer to a peek.
-func (a *answer) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
+func (a *answer) view(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	v, err := a.value()
 	if err != nil {
 		return d, err
 	}
-	d = ratelimit.Decision{Plan: plan, Cost: 1, Time: a.time}
+	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: a.time}
 	fits := v.states(&d, 0)
 	d.BanEnds = v.banEnds(a.time)
 	d.StrikesLeft = engine.Penalty(plan.Penalty()).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))

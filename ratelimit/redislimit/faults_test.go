@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // await waits until a counter has grown by n.
@@ -22,30 +24,39 @@ func await(t *testing.T, what string, counter *atomic.Int64, n int64) {
 	}
 }
 
-// A decision that comes after the deadline of its caller is refunded. One that the
-// caller cancelled stays charged.
+// A decision that comes after the deadline of its caller is refunded, with a share. One that
+// the caller cancelled stays charged.
 func TestLateAnswer(t *testing.T) {
+	timeIsUp := func(*scriptCounter) context.Context {
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	givenUp := func(calls *scriptCounter) context.Context {
+		ctx, cancel := context.WithCancel(ctx)
+		before := calls.Load()
+		go func() {
+			for calls.Load() == before { // until the request is sent
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
+		return ctx
+	}
+	take := func(ctx context.Context, l *redislimit.Limiter) error { return second(l.Take(ctx, "a", lasting(9), 5)) }
+	lease := func(ctx context.Context, l *redislimit.Limiter) error {
+		return second(l.Lease(ctx, "a", lasting(9), 2, engine.Terms{More: 3}))
+	}
 	for _, test := range []struct {
 		name  string
-		leave func(calls *scriptCounter) context.Context // a context that ends
+		call  func(context.Context, *redislimit.Limiter) error // charges five units
+		leave func(calls *scriptCounter) context.Context       // a context that ends
 		want  int64
 	}{
-		{"the time is up", func(*scriptCounter) context.Context {
-			ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			t.Cleanup(cancel)
-			return ctx
-		}, 0},
-		{"the caller gave up", func(calls *scriptCounter) context.Context {
-			ctx, cancel := context.WithCancel(ctx)
-			before := calls.Load()
-			go func() {
-				for calls.Load() == before { // until the request is sent
-					time.Sleep(time.Millisecond)
-				}
-				cancel()
-			}()
-			return ctx
-		}, 5},
+		{"the time is up", take, timeIsUp, 0},
+		{"the time of a lease is up", lease, timeIsUp, 0},
+		{"the caller gave up", take, givenUp, 5},
+		{"the caller gave up a lease", lease, givenUp, 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := redistest.Start(t)
@@ -55,7 +66,7 @@ func TestLateAnswer(t *testing.T) {
 			_, err := l.Peek(ctx, "a", lasting(9))
 			must(t, err)
 			s.Stop()
-			if _, err := l.Take(test.leave(calls), "a", lasting(9), 5); err == nil {
+			if err := test.call(test.leave(calls), l); err == nil {
 				t.Fatal("a server that is stopped decided")
 			}
 			s.Cont()

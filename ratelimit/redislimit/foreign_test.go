@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -42,6 +43,9 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		"TakeAll": func(l *redislimit.Limiter) error {
 			charges := []ratelimit.Charge{{Subject: "b", Plan: strict, Cost: 1}, {Subject: "a", Plan: strict, Cost: 1}}
 			return l.TakeAll(ctx, charges, make([]ratelimit.Decision, 2))
+		},
+		"Lease": func(l *redislimit.Limiter) error {
+			return second(l.Lease(ctx, "a", strict, 1, engine.Terms{More: 1, Denied: 3}))
 		},
 		"Peek":   func(l *redislimit.Limiter) error { return second(l.Peek(ctx, "a", strict)) },
 		"Adjust": func(l *redislimit.Limiter) error { return l.Adjust(ctx, "a", &d, 0, "") },
@@ -78,7 +82,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 				t.Errorf("Take without a ban, where the index is %s: %v", value, err)
 			}
 		}
-		for _, what := range []string{"Ban", "Unban", "Reset", "Take", "TakeAll"} { // b has another index
+		for _, what := range []string{"Ban", "Unban", "Reset", "Lease", "Take", "TakeAll"} { // b has another index
 			holdForeign(t, c, index, what+" where the index is "+value, func() error { return operations[what](l) })
 		}
 		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })

@@ -5,8 +5,10 @@
 --
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
---          mark follows. Last, for r, l, b, B, u and x, comes the subject's note: eight bytes
---          say how many units were given back, and four until when that matters.
+--          mark follows. Last, for r, y, l, b, B, u and x, comes the subject's note: eight bytes
+--          say how many units were given back, and four until when that matters; then
+--          come the generation of its usage 4, which a reset changes, and until when that
+--          matters 4. A note of earlier versions ends before these.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
 --                          limit 4 (at most WIDE_LIMIT, see below), the shortest
@@ -19,6 +21,7 @@
 --                          limit, and the burst are back
 --            T  take       the same, if a quota is smooth
 --            p  peek       the same
+--            y  lease      the same; the cost is 1 if there is no request
 --            m  groups     the number of plans 1; for each its size 1, and the operation t
 --                          or T; then for each group of takes their number 1, how many
 --                          requests make them 2, and for each take the numbers of its
@@ -40,7 +43,10 @@
 --            B  ban again  the same, of a ban that was lost
 --            u  unban, x  reset, s  show: nothing
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
--- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, and
+--          For a lease: the most units of the share 8, how many requests are refused if
+--          one is 2, and 1 if the lease makes one, or 0, 1; then, to give back what is left
+--          of another lease, its generation 4 and the operation r
+-- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, a lease, and
 --          takes that were answered "i". For a change that is marked: not empty. For one
 --          that has a note only: empty. For a take that cannot have the index: empty; it
 --          then starts no ban.
@@ -63,7 +69,8 @@
 --   e  nothing was done: the key holds a value of something else; of a group also the
 --      number of the take 1
 --   x  no take was made: the same of the index of bans
--- where a value is its length 1, and the subject's value as it is now; of an
+-- where a value is its length 1, and the subject's value as it is now; of a lease, also
+-- the units of the share 8, and the generation 4; of an
 -- unban, as it was before; of l, how many units were given back 8. The reason of a ban comes
 -- before the length, as it is kept.
 --

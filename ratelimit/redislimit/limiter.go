@@ -50,7 +50,7 @@ import (
 // text of the script to a server that does not know it (after SCRIPT FLUSH, a restart
 // or a failover), and slot by slot to a server in cluster mode. While a cluster moves
 // a slot, a request that would start a ban is limited instead, and the first one after
-// the move starts it. Ban, Unban, Reset, Restore, and Adjust with an id or to give back
+// the move starts it. Ban, Unban, Reset, Restore, Lease, and Adjust with an id or to give back
 // need a second key: the engine repeats them until the slot has moved, for five seconds at most.
 type Limiter struct {
 	masters *masters
@@ -64,6 +64,7 @@ var _ interface {
 	engine.Peeker
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
+	engine.Leaser
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -144,7 +145,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return d, err
 	}
-	return g.view(plan)
+	return g.view(plan, 1)
 }
 
 // adjustAttempts is how often an adjustment is sent at most.

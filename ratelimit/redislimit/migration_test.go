@@ -17,6 +17,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -95,6 +96,13 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 			}
 			if _, err := l.Unban(within(t), subject); err != nil {
 				t.Errorf("Unban while a slot moves: %v", err)
+			}
+			d, err := l.Lease(within(t), subject, plan, 1, engine.Terms{More: 1})
+			if err != nil || d.Cost != 2 {
+				t.Errorf("Lease while a slot moves: %v, %d units", err, d.Cost)
+			}
+			if _, err := l.Lease(within(t), subject, plan, 0, engine.Terms{Back: &d}); err != nil {
+				t.Errorf("Lease while a slot moves: %v", err)
 			}
 			done.Add(1)
 		})

@@ -179,6 +179,41 @@ local function change(k, v)
 end
 operations.a, operations.r, operations.l = change, change, change
 
+-- A lease first gives back what is left of another one, unless the subject was reset or lost
+-- since. Then it is a take of one request, if it makes one, and of a share. If that is
+-- refused, so are the requests before. The share and the generation follow the value.
+function operations.y(k)
+  local more, refused, makes = eight(counts, 1), byte(counts, 9) * 256 + byte(counts, 10), byte(counts, 11)
+  use_plan(1)
+  for q = 1, quotas do
+    local at = boundaries[q]
+    if at and (now < at[1] or now >= at[4]) then return nil, 'c' end
+  end
+  local given, noted_until, generation, leased = noted()
+  if #counts > 11 and number(counts, 12) == generation then
+    arg, op, named = sub(counts, 16), 'r', ''
+    change(k)
+    arg, op, named = ARGV[1], 'y', ARGV[3]
+    use_plan(1)
+    given, noted_until = noted()
+  end
+  local fits, own, share = look(k, 1), cost * makes, 0
+  if fits > 0 then
+    share = more
+    for q = 1, quotas do
+      if not spans[q] then share = min(share, floor((limits[q] - find(lengths[q]).used - own) / 2)) end
+    end
+  end
+  if fits > 0 then cost, refused = own + share, 0 end
+  if cost == 0 then fits = 0 end
+  local letter, limited = charge_and_strike(fits, refused)
+  if letter == 'x' then return nil, 'x' end
+  local v, last = value()
+  if fits > 0 and last > leased then set_note(given, noted_until, generation, last) end
+  if fits + refused > 0 then store() end
+  return v .. eight_bytes(share) .. four(generation), letter == 'a' and 'a' or letter .. two(0) .. two(limited)
+end
+
 -- A ban by hand keeps the level of the last one. The record outlives it as long as it
 -- would have outlived that one: the plan, which says how soon a level is forgiven, is
 -- not known here.
@@ -210,7 +245,7 @@ end
 function operations.u(k, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
-  note(MAX_UNITS, now)
+  note(MAX_UNITS, now, op == 'x' and 1)
   clear()
   if op == 'x' then subject.windows = {} end
   store()
@@ -223,6 +258,8 @@ function operations.s(_, v) return v end
 
 for i = 1, others and #others or 0, 2 do out[others[i]] = decide(others[i + 1]) end
 for k = 1, takes and 0 or subjects do
-  out[#out + 1] = ours(k) and answer('a', operations[op](k, values[k] or '')) or 'e'
+  local v, front = nil, 'e'
+  if ours(k) then v, front = operations[op](k, values[k] or '') end
+  out[#out + 1] = v and answer(front or 'a', v) or front
 end
 return table.concat(out)

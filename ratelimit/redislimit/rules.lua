@@ -374,19 +374,27 @@ end
 
 -- noted returns how many units were given back to a subject, and until when that matters:
 -- MAX_UNITS after a reset, an unban, or a ban by hand that is shorter than the one before.
+-- Then comes the generation of its usage, and until when that matters. Without a note one
+-- begins, by the microseconds of a time: what was lost had another one.
 local function noted()
-  local v = call('MGET', KEYS[#KEYS])[1]
-  if not v then return 0, 0 end
-  return eight(v, 1), number(v, 9)
+  local v, given, last = call('MGET', KEYS[#KEYS])[1] or '', 0, 0
+  if v ~= '' then given, last = eight(v, 1), number(v, 9) end
+  if last + AFTERLIFE <= now then given = 0 end
+  if #v > 12 then return given, last, number(v, 13), number(v, 17) end
+  return given, last, now % 4294 * 1000000 + micros, 0
+end
+
+local function set_note(given, last, generation, leased)
+  call('SET', KEYS[#KEYS], eight_bytes(min(given, MAX_UNITS)) .. four(last) .. four(generation) .. four(leased),
+    'EXAT', max(last, leased) + AFTERLIFE)
 end
 
 -- note notes that units will be given back to the subject at hand. That matters until a time
--- at least, also if what it has now ends earlier.
-local function note(units, least)
-  local given, last = noted()
+-- at least, also if what it has now ends earlier. A reset begins the next generation.
+local function note(units, least, resets)
+  local given, last, generation, leased = noted()
   local _, ending = value()
-  last = max(last, ending, least)
-  call('SET', KEYS[#KEYS], eight_bytes(min(given + units, MAX_UNITS)) .. four(last), 'EXAT', last + AFTERLIFE)
+  set_note(given + units, max(last, ending, least), (generation + (resets or 0)) % (MAX_U32 + 1), leased)
 end
 
 -- store writes the value, if it has changed, and returns it.

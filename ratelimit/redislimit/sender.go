@@ -233,8 +233,11 @@ func (g *group) refunds(requests int32) (cmds []*command) {
 	if g.code == opTakeAll {
 		charges, answers = g.takes.charges, g.takes.answers
 	}
+	if g.lease != nil {
+		charges[0].Cost = g.lease.own + g.lease.share
+	}
 	for i := range charges {
-		if op, err := answers[i].refund(&charges[i], requests); err == nil {
+		if op, err := answers[i].refund(&charges[i], requests); err == nil && charges[i].Cost > 0 {
 			cmds = append(cmds, &command{groups: []*group{newGroup(op)}})
 		}
 	}

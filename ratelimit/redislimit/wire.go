@@ -28,6 +28,7 @@ const (
 	opReset      = 'x'
 	opShow       = 's'
 	opTakeAll    = 'm'
+	opLease      = 'y'
 )
 
 // args returns the arguments of the command. The time now, in Unix nanoseconds, is that
@@ -46,7 +47,7 @@ func (cmd *command) args(k *keys, now int64) []any {
 	case first.change != nil && first.change.id != "":
 		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
 	}
-	if noted := strings.IndexByte("rlbBux", first.code) >= 0; noted || more != "" || first.index == indexUnavailable {
+	if noted := strings.IndexByte("rylbBux", first.code) >= 0; noted || more != "" || first.index == indexUnavailable {
 		keys := []any{k.subject(first.partition, first.subject)}
 		if more != "" {
 			keys = append(keys, more)
@@ -55,7 +56,11 @@ func (cmd *command) args(k *keys, now int64) []any {
 			keys = append(keys, k.mark(first.partition, first.subject, ""))
 		}
 		args = append(append(args, strconv.Itoa(len(keys))), keys...)
-		return append(args, op, cmd.counts(), name)
+		counts := cmd.counts()
+		if first.lease != nil {
+			counts = string(first.lease.terms())
+		}
+		return append(args, op, counts, name)
 	}
 	args = append(args, strconv.Itoa(len(cmd.groups)))
 	for _, g := range cmd.groups {
@@ -98,7 +103,7 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 		return append(append(b, 'h'), *op.reason...)
 	case opAdd, opGiveBack, opRestore:
 		return op.change.appendTo(b)
-	case opTake, opPeek:
+	case opTake, opPeek, opLease:
 	default:
 		return b
 	}
@@ -205,6 +210,9 @@ func (cmd *command) read(reply string) error {
 			rest, err = g.readTakes(rest)
 		} else if rest, err = g.answer.read(rest); err == nil && g.letter == notMade {
 			err = errReply
+		}
+		if err == nil && g.lease != nil {
+			err = g.readLease()
 		}
 		if err != nil {
 			return err

@@ -42,7 +42,14 @@ func FuzzReply(f *testing.F) {
 		}
 		for what, read := range map[string]func() (ratelimit.Decision, error){
 			"decision": func() (ratelimit.Decision, error) { return a.decision(plan, 1, place) },
-			"view":     func() (ratelimit.Decision, error) { return a.view(plan) },
+			"view":     func() (ratelimit.Decision, error) { return a.view(plan, 1) },
+			"lease": func() (ratelimit.Decision, error) {
+				g := &group{operation: operation{plan: plan, lease: &lease{own: 1, more: 9, refused: 1}}, answer: a}
+				if err := g.readLease(); err != nil {
+					return ratelimit.Decision{}, unavailable(err)
+				}
+				return g.leased()
+			},
 		} {
 			d, err := read()
 			switch {
@@ -69,6 +76,12 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 		cmd := &command{groups: []*group{newGroup(operation{code: opTake, subject: "a", plan: plan, cost: 1})}}
 		if err := cmd.read(text); err == nil {
 			t.Errorf("%q was read as the reply about one subject", text)
+		}
+	}
+	for _, text := range []string{"a\x00", "a" + seven, "a\x0c\x00\x00\x00\x00\x00\x00\x00\x0a\x00\x00\x00\x01", "q\x00", "s\x00\x00\x00\x00\x00"} {
+		cmd := &command{groups: []*group{newGroup(operation{code: opLease, subject: "a", plan: plan, cost: 1, lease: &lease{more: 9}})}}
+		if err := cmd.read("1772366430 250000 " + text); err == nil {
+			t.Errorf("%q was read as the reply about a lease", text)
 		}
 	}
 	const notMade = "s\x00\x00\x00\x00\x00"
@@ -100,7 +113,7 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 		_, err := a.read(text)
 		must(t, err)
 		_, err = a.decision(plan, 1, 0)
-		_, err2 := a.view(plan)
+		_, err2 := a.view(plan, 1)
 		_, err3 := a.refund(&ratelimit.Charge{Plan: plan, Cost: 1}, 1)
 		for _, err := range []error{err, err2, err3} {
 			if !errors.Is(err, ratelimit.ErrUnavailable) {

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A Leaser charges units in advance, for requests that a process decides by itself until
+// the first window ends: a share. Engines may implement it.
+type Leaser interface {
+	// Lease decides about a request of cost units as Take does and, if it is admitted, also
+	// charges a share: up to terms.More units, at most half of what every quota has left
+	// after the request, rounded down. All of it, with what Terms describes, is one atomic
+	// step. The Cost of the decision is what was charged in all, and its States are those
+	// afterwards. A share is spent until the earliest Reset of the States at the latest, and
+	// its holder must end sooner than the clock of the engine, which was at Time.
+	//
+	// With the cost 0 there is no request: the share alone is charged. What is refused is no
+	// strike, and has the Cost 0. If there is no ban, the Outcome is Limited if More is over 0
+	// and no unit was charged. With More 0 nothing is charged, and Lease answers like Peek.
+	//
+	// Take the answer for what it is: after an error, no unit is there to be spent, and those
+	// of terms.Back may have been given back. As for Take, what was charged in a call
+	// whose deadline has passed is given back.
+	//
+	// The units of a smooth quota would come at a wrong rate if they were spent later. With a
+	// plan that has one, More over 0 is an error that wraps [ratelimit.ErrInvalid] and
+	// [errors.ErrUnsupported].
+	Lease(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64, terms Terms) (ratelimit.Decision, error)
+}
+
+// Terms are what a call of [Leaser] is about beside its request. The zero Terms charge no
+// share.
+type Terms struct {
+	// More is the largest number of units of the share, 0 or more.
+	More int64
+
+	// Denied is how many requests were refused since the last call, by its answer, without
+	// asking the engine: 0 or more. If this request, or with the cost 0 one of one unit, is
+	// refused by a quota too, each of them is a strike before this one: the decision is about
+	// the last of them all, and is Struck if one of them was. Otherwise they are forgotten, as
+	// an admission clears the strikes.
+	Denied int
+
+	// Back is an answer of Lease for the subject, under any plan, with the Cost set to those
+	// of its units that were not spent: before all else they are given back, to the windows
+	// that it charged. Nil, or not Allowed: none.
+	//
+	// Nothing is given back to a subject that was Reset, or that the engine has lost, since
+	// the units were charged: what it has used by now does not include them. An engine may
+	// also leave units charged because of what happened to other subjects. Give units
+	// back once: the engine does not remember which.
+	Back *ratelimit.Decision
+}
+
+// DecideLease is [Decide] for calls of Lease, which every [Leaser] begins with. If the
+// decision that it returns has no Outcome, the engine decides. It then first adds back
+// units, which are 0 or less, to the charge of terms.Back, if its Receipt is of the present
+// generation of the subject.
+func DecideLease(subject string, plan *ratelimit.Plan, cost int64, terms Terms) (d ratelimit.Decision, back int64, err error) {
+	least := cost
+	if cost == 0 {
+		least = 1
+	}
+	if d, err = Decide(subject, plan, least); err != nil {
+		return d, 0, err
+	}
+	switch {
+	case terms.More < 0 || terms.Denied < 0:
+		err = fmt.Errorf("%w: Lease: Terms.More and Terms.Denied must be 0 or more, got %d and %d", ratelimit.ErrInvalid, terms.More, terms.Denied)
+	case terms.More > 0 && inner(plan).Smooth():
+		err = fmt.Errorf("%w: Lease: Terms.More must be 0 for a plan with a smooth quota, got %d: %w", ratelimit.ErrInvalid, terms.More, errors.ErrUnsupported)
+	case terms.Back != nil:
+		back, err = Adjustment(subject, terms.Back, 0)
+		if _, known := terms.Back.Receipt.Generation(); !known {
+			back = 0
+		}
+	}
+	if err != nil {
+		return ratelimit.Decision{}, 0, err
+	}
+	if d.Outcome != 0 {
+		d.Cost = cost
+	}
+	return d, back, nil
+}

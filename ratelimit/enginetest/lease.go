@@ -1,0 +1,342 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+var leases = []promise{
+	{
+		name: "leases a share", test: testLease,
+		text: "Lease charges a request, and a share of at most half of what every quota has left after it",
+	},
+	{
+		name: "refuses wrong leases", test: testWrongLeases,
+		text: "Lease with a wrong plan, subject, cost or wrong terms is an error that wraps ErrInvalid, and charges nothing",
+	},
+	{
+		name: "gives back a share", test: testLeaseBack, needsClock: true,
+		text: "Lease first gives back to the windows of an earlier answer that are open, and to no others",
+	},
+	{
+		name: "gives back nothing to a subject that was reset", test: testLeaseReset,
+		text: "units that were charged before a Reset are not given back after it",
+	},
+	{
+		name: "leases in calendar windows", test: testLeaseCalendar, needsClock: true,
+		text: "a share of a month or day is given back to that month or day alone",
+	},
+	{
+		name: "strikes for requests that were refused elsewhere", test: testLeaseStrikes, needsClock: true, excluded: noPenalty,
+		text: "Denied requests are strikes if the request is refused too, can start a ban, and are forgotten otherwise",
+	},
+	{
+		name: "never leases more than the limit", test: testConcurrentLeases,
+		text: "concurrent leases, of which some come back, charge up to the limit and no more",
+	},
+}
+
+// leaser skips the test if the engine is none.
+func (e *engineTest) leaser() engine.Leaser {
+	l, ok := e.engine.Limiter.(engine.Leaser)
+	if !ok {
+		e.Skip("skipped: the engine is not a Leaser")
+	}
+	return l
+}
+
+func (e *engineTest) lease(subject string, p *ratelimit.Plan, cost int64, terms engine.Terms) ratelimit.Decision {
+	e.Helper()
+	d, err := e.leaser().Lease(context.Background(), subject, p, cost, terms)
+	if err != nil {
+		e.Fatalf("Lease(%q, %v, %d, %+v): %v", subject, p, cost, terms, err)
+	}
+	e.check(&d)
+	return d
+}
+
+// unspent is an answer of Lease of which so many units are left.
+func unspent(d ratelimit.Decision, units int64) engine.Terms {
+	d.Cost = units
+	return engine.Terms{Back: &d}
+}
+
+func testLease(e *engineTest) {
+	two := plan(ratelimit.PerHour(100), ratelimit.PerDay(60))
+	wide := plan(ratelimit.PerHour(fixedwindow.MaxUnits), ratelimit.PerDay(1<<40))
+	one, smooth := plan(ratelimit.PerDay(1)), plan(ratelimit.PerDay(10), ratelimit.PerHour(7).Smooth(5))
+	if e.gaps.OneQuota {
+		two, wide = plan(ratelimit.PerDay(60)), plan(ratelimit.PerDay(1<<40))
+	}
+	for i, test := range []struct {
+		name             string
+		plan             *ratelimit.Plan
+		used, cost, more int64
+		outcome          ratelimit.Outcome
+		charged          int64
+	}{
+		{"no share", two, 0, 3, 0, allowed, 3},
+		{"a small share", two, 0, 3, 8, allowed, 11},
+		{"half of 59", two, 0, 1, 1000, allowed, 30},
+		{"half of what is left of the second quota", two, 40, 1, math.MaxInt64, allowed, 10},
+		{"half of two", two, 57, 1, 8, allowed, 2},
+		{"of one unit, none", two, 58, 1, 8, allowed, 1},
+		{"the last one", two, 59, 1, 8, allowed, 1},
+		{"nothing left", two, 60, 1, 8, limited, 1},
+		{"the request does not fit", two, 58, 3, 8, limited, 3},
+		{"a share alone", two, 0, 0, 8, allowed, 8},
+		{"half of 60 alone", two, 0, 0, 31, allowed, 30},
+		{"half of two alone", two, 58, 0, 8, allowed, 1},
+		{"half of one alone", two, 59, 0, 8, limited, 0},
+		{"half of nothing", two, 60, 0, 8, limited, 0},
+		{"nothing, where one unit is left", two, 59, 0, 0, allowed, 0},
+		{"nothing, where none is", two, 60, 0, 0, limited, 0},
+		{"a limit of one", one, 0, 1, 8, allowed, 1},
+		{"half of a limit of one", one, 0, 0, 8, limited, 0},
+		{"half of what 32 bits do not hold", wide, 1 << 39, 1, math.MaxInt64, allowed, 1 + (1<<39-1)/2},
+		{"more than 32 bits hold", wide, 1, 1 << 35, 1 << 33, allowed, 1<<35 + 1<<33},
+		{"more than 32 bits hold, alone", wide, 1, 0, 1 << 33, allowed, 1 << 33},
+		{"a request under a smooth quota", smooth, 1, 2, 0, allowed, 2},
+		{"nothing of a smooth quota", smooth, 5, 0, 0, limited, 0},
+	} {
+		if test.plan == smooth && (e.gaps.NoSmooth || e.gaps.OneQuota) {
+			continue
+		}
+		subject := fmt.Sprint("lease ", i)
+		if test.used > 0 {
+			e.takeN(subject, test.plan, test.used)
+		}
+		d := e.lease(subject, test.plan, test.cost, engine.Terms{More: test.more})
+		left := mostOf(test.plan) - test.used
+		if test.outcome == allowed {
+			left -= test.charged
+		}
+		e.want(test.name, d, test.outcome, left)
+		if d.Cost != test.charged || d.Plan != test.plan {
+			e.Errorf("%s: the decision has the cost %d and the plan %v, want %d and %v", test.name, d.Cost, d.Plan, test.charged, test.plan)
+		}
+		if test.outcome == limited && d.RetryAfter <= time.Millisecond {
+			e.Errorf("%s: Retry-After is %v, want until the window ends", test.name, d.RetryAfter)
+		}
+		if p, ok := e.engine.Limiter.(engine.Peeker); ok {
+			d, err := p.Peek(context.Background(), subject, test.plan)
+			if err != nil || d.Remaining() != left {
+				e.Errorf("%s: then %d units are left (%v), want %d", test.name, d.Remaining(), err, left)
+			}
+		}
+	}
+}
+
+func testWrongLeases(e *engineTest) {
+	l, p, smooth := e.leaser(), plan(ratelimit.PerDay(10)), plan(ratelimit.PerDay(10).Smooth(5))
+	ctx := context.Background()
+	for _, call := range []struct {
+		name    string
+		subject string
+		plan    *ratelimit.Plan
+		cost    int64
+		terms   engine.Terms
+		want    error
+	}{
+		{"no subject", "", p, 1, engine.Terms{}, ratelimit.ErrInvalid},
+		{"no plan", "a", nil, 0, engine.Terms{}, ratelimit.ErrInvalid},
+		{"a negative cost", "a", p, -1, engine.Terms{}, ratelimit.ErrInvalid},
+		{"a cost over the limit", "a", p, 11, engine.Terms{}, ratelimit.ErrCostExceedsLimit},
+		{"a negative share", "a", p, 1, engine.Terms{More: -1}, ratelimit.ErrInvalid},
+		{"negative denials", "a", p, 1, engine.Terms{Denied: -1}, ratelimit.ErrInvalid},
+		{"a return without a plan", "a", p, 1, engine.Terms{Back: &ratelimit.Decision{Outcome: allowed, Cost: 1}}, ratelimit.ErrInvalid},
+		{"a negative return", "a", p, 1, engine.Terms{Back: &ratelimit.Decision{Outcome: allowed, Plan: p, Cost: -1}}, ratelimit.ErrInvalid},
+		{"a share of a smooth quota", "a", smooth, 1, engine.Terms{More: 1}, errors.ErrUnsupported},
+	} {
+		d, err := l.Lease(ctx, call.subject, call.plan, call.cost, call.terms)
+		if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) || d != (ratelimit.Decision{}) {
+			e.Errorf("%s: got %+v and error %v, want an error that wraps %q and ErrInvalid", call.name, d, err, call.want)
+		}
+	}
+	e.want("wrong leases charge nothing", e.take(p), allowed, 9)
+	for _, cost := range []int64{0, 7} {
+		d := e.lease("a", ratelimit.UnlimitedPlan("tester"), cost, engine.Terms{More: 5})
+		if !d.Allowed() || d.Cost != cost {
+			e.Errorf("under a plan without quotas: got %v with the cost %d, want allowed with %d, and no share", d.Outcome, d.Cost, cost)
+		}
+	}
+}
+
+func testLeaseBack(e *engineTest) {
+	p, other := plan(ratelimit.PerMinute(100)), plan(ratelimit.PerDay(1000))
+	d := e.lease("a", p, 1, engine.Terms{More: 30})
+	e.want("31 units", d, allowed, 69)
+	d = e.lease("a", p, 1, engine.Terms{More: 1000, Back: unspent(d, 10).Back})
+	e.want("10 come back before the next ones are charged", d, allowed, 39)
+	e.want("all that are left", e.lease("a", p, 0, unspent(d, 39)), allowed, 78)
+	e.want("none", e.lease("a", p, 0, unspent(d, 0)), allowed, 78)
+	e.takeN("full", p, 100)
+	denied := e.lease("full", p, 50, engine.Terms{})
+	e.want("a refusal gives nothing back", e.lease("full", p, 1, unspent(denied, 50)), limited, 0)
+	e.want("what comes back is there for the request", e.lease("a", p, 79, unspent(d, 1)), allowed, 0)
+	e.takeN("b", p, 100)
+	d = e.lease("b", p, 0, engine.Terms{More: 8})
+	e.want("nothing to give back", e.lease("b", p, 1, unspent(d, 5)), limited, 0)
+
+	if !e.gaps.UsagePerPlan && !e.gaps.RollingWindows {
+		e.takeN("c", other, 1)
+		d = e.lease("c", p, 1, engine.Terms{More: 40})
+		e.want("the window of another plan is charged", e.takeN("c", other, 1), allowed, 957)
+		e.advance(time.Minute)
+		e.takeN("c", p, 60)
+		e.want("a minute that has ended, and a day that has not", e.lease("c", other, 0, unspent(d, 30)), allowed, 1000-1-11-1-60)
+		e.want("the next minute keeps what it was charged", e.takeN("c", p, 1), allowed, 39)
+	}
+}
+
+func testLeaseReset(e *engineTest) {
+	resetter, ok := e.engine.Limiter.(interface {
+		Reset(ctx context.Context, subject string) error
+	})
+	if !ok {
+		e.Skip("skipped: the engine has no Reset")
+	}
+	p := plan(ratelimit.PerDay(100))
+	reset := func() {
+		e.Helper()
+		if err := resetter.Reset(context.Background(), "a"); err != nil {
+			e.Fatal(err)
+		}
+	}
+	before := e.lease("a", p, 1, engine.Terms{More: 30})
+	reset()
+	e.takeN("a", p, 40)
+	e.want("a share of before the reset", e.lease("a", p, 1, unspent(before, 30)), allowed, 59)
+	after := e.lease("a", p, 1, engine.Terms{More: 8})
+	reset()
+	reset()
+	e.want("and of before another one", e.lease("a", p, 1, unspent(after, 8)), allowed, 99)
+	again := e.lease("a", p, 1, engine.Terms{More: 8})
+	e.want("and the first one", e.lease("a", p, 0, unspent(before, 30)), allowed, 90)
+	e.want("one of after the resets", e.lease("a", p, 0, unspent(again, 8)), allowed, 98)
+}
+
+func testLeaseCalendar(e *engineTest) {
+	if e.gaps.NoCalendars {
+		e.Skip("skipped: the engine declares that it cannot do this")
+	}
+	month, billing := plan(ratelimit.PerMonth(500)), plan(ratelimit.PerMonth(500).From(17))
+	e.set(date(2026, time.March, 31, 23, 59))
+	d := e.lease("a", month, 1, engine.Terms{More: 1000})
+	e.want("half of a month", d, allowed, 250)
+	if end := date(2026, time.April, 1, 0, 0).Unix(); d.Reset() != end {
+		e.Errorf("the share ends at %d, want with the month, at %d", d.Reset(), end)
+	}
+	e.want("the month goes on under another billing day", e.lease("a", billing, 0, unspent(d, 100)), allowed, 350)
+	d = e.lease("a", billing, 0, engine.Terms{More: 50})
+	e.advance(2 * time.Minute)
+	e.takeN("a", month, 200)
+	e.want("nothing comes back to the next month", e.lease("a", month, 1, unspent(d, 50)), allowed, 299)
+}
+
+func testLeaseStrikes(e *engineTest) {
+	p := strict(penalty()) // 3 strikes, after a grace of 2 s
+	lease := func(cost int64, denied int, more int64) ratelimit.Decision {
+		e.Helper()
+		return e.lease("a", p, cost, engine.Terms{Denied: denied, More: more})
+	}
+	check := func(step string, d ratelimit.Decision, outcome ratelimit.Outcome, struck bool, left int) {
+		e.Helper()
+		e.want(step, d, outcome, 0)
+		if d.Struck != struck || d.StrikesLeft != left {
+			e.Fatalf("%s: Struck is %v with %d strikes left, want %v with %d", step, d.Struck, d.StrikesLeft, struck, left)
+		}
+	}
+	check("a request that is admitted forgets", lease(1, 100, 0), allowed, false, 3)
+	check("the first one refused begins the grace", lease(1, 100, 0), limited, false, 3)
+	e.advance(3 * time.Second)
+	check("a share that is refused is no strike", lease(0, 0, 8), limited, false, 3)
+	check("nor is a question", lease(0, 0, 0), limited, false, 3)
+	check("a request is one", lease(1, 0, 8), limited, true, 2)
+	check("denials are, without a request too", lease(0, 1, 0), limited, true, 1)
+	check("with one they are as many more", lease(1, 0, 0), limited, true, 0)
+	d := lease(1, 0, 0)
+	check("one strike too many", d, banned, true, 0)
+	check("during the ban nothing is a strike", lease(1, 100, 8), banned, false, 0)
+	check("nor for a share", lease(0, 100, 8), banned, false, 0)
+	e.set(time.Unix(d.BanEnds, 0))
+
+	check("denials start the next ban before the request", lease(1, 100, 8), banned, true, 0)
+	d = lease(1, 0, 0)
+	if length := time.Unix(d.BanEnds, 0).Sub(e.now); length <= penalty().Ban {
+		e.Errorf("the second ban lasts %v, want longer than %v", length, penalty().Ban)
+	}
+	e.advance(2 * time.Hour)
+	check("an hour later there is room, and denials are forgotten", lease(1, 3, 0), allowed, false, 3)
+	check("the grace of that hour", lease(1, 3, 0), limited, false, 3)
+	e.advance(3 * time.Second)
+	check("as many strikes as are allowed", lease(1, 2, 0), limited, true, 0)
+	check("denials without a request start a ban", lease(0, 1, 8), banned, true, 0)
+
+	roomy := ratelimit.MustPlan("roomy", penalty(), ratelimit.PerHour(10))
+	e.takeN("b", roomy, 8)
+	e.lease("b", roomy, 3, engine.Terms{Denied: 2})
+	e.advance(3 * time.Second)
+	d = e.lease("b", roomy, 3, engine.Terms{Denied: 1})
+	e.want("a request that costs more than is left", d, limited, 2)
+	if d.StrikesLeft != 1 || !d.Struck {
+		e.Errorf("with one denial %d strikes are left, want 1", d.StrikesLeft)
+	}
+	if d = e.lease("b", roomy, 0, engine.Terms{Denied: 5, More: 0}); d.StrikesLeft != 1 || !d.Allowed() {
+		e.Errorf("while one unit fits, denials without a request are forgotten: got %v with %d strikes left", d.Outcome, d.StrikesLeft)
+	}
+	if d = e.lease("b", roomy, 0, engine.Terms{More: 1}); d.StrikesLeft != 3 || !d.Allowed() || d.Cost != 1 {
+		e.Errorf("a share clears the strikes: got %v with %d strikes left", d.Outcome, d.StrikesLeft)
+	}
+}
+
+// testConcurrentLeases has holders charge shares, spend a part of each, and give the rest
+// back.
+func testConcurrentLeases(e *engineTest) {
+	const holders, each, limit = 16, 60, 1000
+	l := e.leaser()
+	p := plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength}) // it does not end in the middle
+	var spent, held atomic.Int64
+	var wg sync.WaitGroup
+	for i := range holders {
+		wg.Go(func() {
+			var terms engine.Terms
+			for k := range each {
+				terms.More = int64(i + k%5)
+				d, err := l.Lease(context.Background(), "a", p, int64(k%2), terms)
+				if err != nil {
+					e.Error(err)
+					return
+				}
+				terms = engine.Terms{}
+				if d.Allowed() && d.Cost > 0 {
+					terms = unspent(d, d.Cost/2)
+					spent.Add(d.Cost - d.Cost/2)
+				}
+			}
+			if terms.Back != nil {
+				held.Add(terms.Back.Cost)
+			}
+		})
+	}
+	wg.Wait()
+	d := e.lease("a", p, 0, engine.Terms{})
+	if used := spent.Load() + held.Load(); limit-d.States[0].Remaining != used || spent.Load() > limit {
+		e.Errorf("%d units were spent and %d are held, and %d of %d are left", spent.Load(), held.Load(), d.States[0].Remaining, limit)
+	}
+	for d = e.lease("a", p, 1, engine.Terms{More: 8}); d.Allowed(); d = e.lease("a", p, 1, engine.Terms{More: 8}) {
+		spent.Add(d.Cost)
+	}
+	if n := spent.Load() + held.Load(); n != limit {
+		e.Errorf("in the end %d units are charged, want the limit of %d", n, limit)
+	}
+}

@@ -1,0 +1,137 @@
+package redislimit_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// note returns the key of the only note.
+func (r *restoring) note() string {
+	r.Helper()
+	for _, key := range r.m.Keys() {
+		if strings.Contains(key, "!") {
+			return key
+		}
+	}
+	r.Fatal("there is no note")
+	return ""
+}
+
+func (r *restoring) lease(cost int64, terms engine.Terms) {
+	r.Helper()
+	d, err := r.l.Lease(ctx, r.subject, r.plan, cost, terms)
+	r.check(err)
+	r.charged = d
+}
+
+// unspent are the terms to give back so many units of the last lease.
+func (r *restoring) unspent(units int64) engine.Terms {
+	d := r.charged
+	d.Cost = units
+	return engine.Terms{Back: &d}
+}
+
+// What was charged before a loss is not given back after it, whatever was charged since. Without
+// a loss it is, as long as a window lasts that was charged.
+func TestLeaseComesBackUnlessLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		then func(*restoring)
+		want int64 // used of the day at the end, of 31, and of 40 that are charged in between
+	}{
+		"nothing":            {func(*restoring) {}, 41},
+		"minutes and hours":  {func(r *restoring) { r.pass(11 * time.Hour) }, 41},
+		"all is lost":        {func(r *restoring) { r.flush(); r.pass(time.Microsecond) }, 40},
+		"the note is lost":   {func(r *restoring) { r.m.Del(r.note()); r.pass(time.Microsecond) }, 71},
+		"the subject is":     {func(r *restoring) { r.flush(); r.pass(time.Microsecond); r.lease(1, engine.Terms{}) }, 41},
+		"it was reset":       {(*restoring).reset, 40},
+		"so it was, earlier": {func(r *restoring) { r.pass(time.Hour); r.reset(); r.pass(10 * time.Hour) }, 40},
+		"it was unbanned":    {func(r *restoring) { r.ban(time.Hour); r.unban() }, 41},
+		"an earlier version wrote the note": {func(r *restoring) {
+			note, err := r.m.Get(r.note())
+			r.check(err)
+			r.check(r.m.Set(r.note(), note[:12]))
+			r.m.SetTTL(r.note(), time.Hour)
+			r.pass(time.Microsecond)
+		}, 71},
+		"units were given back": {func(r *restoring) {
+			before := r.charged
+			r.lease(1, engine.Terms{More: 8})
+			r.lease(0, r.unspent(9))
+			r.charged = before
+		}, 41},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, c := mini(t)
+			r := &restoring{T: t, m: m, l: newLimiter(t, c), subject: "a", now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
+			r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerDay(1000))
+			r.pass(0)
+			r.lease(1, engine.Terms{More: 30})
+			charged := r.charged
+			test.then(r)
+			r.take(40)
+			r.charged = charged
+			r.lease(0, r.unspent(30))
+			if n := 1000 - r.peek().States[1].Remaining; n != test.want {
+				t.Errorf("%d units of the day are used, want %d", n, test.want)
+			}
+			r.pass(13 * time.Hour)
+			if left := m.Keys(); len(left) > 0 {
+				t.Errorf("%q are left when the day has ended", left)
+			}
+		})
+	}
+}
+
+// Leases keep the note of a subject, but what was given back in a window that has ended is
+// no longer taken off what is restored.
+func TestLeasesForgetWhatWasGivenBack(t *testing.T) {
+	m, c := mini(t)
+	r := &restoring{T: t, m: m, l: newLimiter(t, c), subject: "a", now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
+	r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+	r.pass(0)
+	given := func(want int64) {
+		t.Helper()
+		known := r.peek()
+		got, err := r.l.Restore(ctx, "a", &known)
+		if err != nil || got != want {
+			t.Errorf("%v after the start %d units were given back (%v), want %d", r.now, got, err, want)
+		}
+	}
+	r.lease(1, engine.Terms{More: 30})
+	r.lease(0, r.unspent(20))
+	given(20)
+	for range 3 {
+		r.pass(30 * time.Second)
+		r.lease(1, engine.Terms{More: 30})
+	}
+	given(0)
+	r.lease(1, r.unspent(7))
+	given(7)
+}
+
+// A lease is one call of the script, also if it starts a ban.
+func TestLeaseIsOneCall(t *testing.T) {
+	_, c := mini(t)
+	calls := new(scriptCounter)
+	l := newLimiter(t, c)
+	penalty := ratelimit.Penalty{Strikes: 2, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("", penalty, ratelimit.PerDay(1).In(time.UTC))
+	if _, err := l.Take(ctx, "a", plan, 1); err != nil { // which also loads the script
+		t.Fatal(err)
+	}
+	c.AddHook(calls)
+	d, err := l.Lease(ctx, "a", plan, 1, engine.Terms{More: 8, Denied: 3})
+	if err != nil || d.Outcome != ratelimit.Banned || !d.Struck {
+		t.Fatalf("three denials and one request are %v (%v), want that they start a ban", d.Outcome, err)
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("a lease that starts a ban took %d calls of the script, want 1", n)
+	}
+	if bans, err := l.Bans(ctx); err != nil || len(bans) != 1 {
+		t.Errorf("the bans are %v (%v), want this one", bans, err)
+	}
+}
