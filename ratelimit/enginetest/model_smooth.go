@@ -70,7 +70,7 @@ func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, d *ratelimit.De
 		was = smallest(was, new(big.Int).Add(is, away))
 	}
 	if s.windows[-q.Window] == nil {
-		if is.Cmp(was) <= 0 {
+		if units <= d.Cost {
 			return
 		}
 		s.insert(d.Plan, -q.Window, nil)
