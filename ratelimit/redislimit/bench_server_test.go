@@ -96,14 +96,15 @@ func BenchmarkServerLease(b *testing.B) {
 		swap  bool
 		terms engine.Terms
 	}{
-		{"take", fixedwindow.MaxUnits, 1, false, engine.Terms{}},
-		{"share", fixedwindow.MaxUnits, 1, false, engine.Terms{More: 8}},
-		{"swap", fixedwindow.MaxUnits, 0, true, engine.Terms{More: 8}},
+		{"take", 1 << 31, 1, false, engine.Terms{}},
+		{"share", 1 << 31, 1, false, engine.Terms{More: 8}},
+		{"swap", 1 << 31, 0, true, engine.Terms{More: 8}},
+		{"many units", fixedwindow.MaxUnits, 1, false, engine.Terms{More: 8}},
 		{"refused", 1, 1, false, engine.Terms{More: 8, Denied: 10}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l := newLimiter(b, client)
-			plan := ratelimit.MustPlan(c.name, penalty, ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(c.limit))
+			plan := ratelimit.MustPlan(c.name, penalty, ratelimit.PerMinute(1<<31), ratelimit.PerDay(c.limit))
 			lease := func() {
 				d, err := l.Lease(ctx, names(1)[0], plan, c.cost, c.terms)
 				if err != nil {

@@ -101,13 +101,13 @@ func KnowsMasters(l *Limiter) bool { return l.masters.table.Load() != nil }
 // Script is the text of the script, and ScriptDigest its digest.
 var Script, ScriptDigest = script, scriptDigest
 
-// OnlyFastPart has the script fail with whatever it leaves to its operations, until the test
-// ends.
+// OnlyFastPart has the script fail with whatever its fast parts leave to its operations, until
+// the test ends.
 func OnlyFastPart(t testing.TB) {
 	t.Helper()
 	text, digested := script, scriptDigest
 	t.Cleanup(func() { script, scriptDigest = text, digested })
-	script = formatText + fastText + "return redis.error_reply('left to the operations')"
+	script = formatText + fastText + leaseText + "return redis.error_reply('left to the operations')"
 	scriptDigest = digest(script)
 }
 

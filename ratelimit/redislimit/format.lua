@@ -1,11 +1,11 @@
 -- What the script is sent, what it answers, and what it keeps of a subject.
 --
--- The script is four files, one after the other. Read this one, rules.lua, fast.lua and
--- operations.lua; Redis runs fast.lua before rules.lua.
+-- The script is five files, one after the other. Read this one, rules.lua, fast.lua, lease.lua
+-- and operations.lua; Redis runs fast.lua and lease.lua before rules.lua.
 --
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
---          mark follows. Last, for r, y, l, b, B, u and x, comes the subject's note: eight bytes
+--          mark follows. Last, for r, l, b, B, u, x and a lease, comes the subject's note: eight bytes
 --          say how many units were given back, and four until when that matters; then
 --          come the generation of its usage 4, which a reset changes, and until when that
 --          matters 4. A note of earlier versions ends before these.
@@ -20,8 +20,7 @@
 --                          smooth quota three spans of time 8: until cost, the
 --                          limit, and the burst are back
 --            T  take       the same, if a quota is smooth
---            p  peek       the same
---            y  lease      the same; the cost is 1 if there is no request
+--            p  peek       the same; with ARGV[2] a lease, with the cost 1 if it makes no request
 --            m  groups     the number of plans 1; for each its size 1, and the operation t
 --                          or T; then for each group of takes their number 1, how many
 --                          requests make them 2, and for each take the numbers of its

@@ -7,6 +7,8 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // note returns the key of the only note.
@@ -111,6 +113,55 @@ func TestLeasesForgetWhatWasGivenBack(t *testing.T) {
 	given(0)
 	r.lease(1, r.unspent(7))
 	given(7)
+}
+
+// The fast part decides the common leases, as the model does: of requests and shares, alone and
+// together, that come back or do not, in open windows and in the next ones, and after strikes.
+func TestFastPartLeases(t *testing.T) {
+	penalty := ratelimit.Penalty{Strikes: 3, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+	for name, quotas := range map[string][]ratelimit.Quota{
+		"one window":          {ratelimit.PerMinute(1000)},
+		"two":                 {ratelimit.PerMinute(1000), ratelimit.PerDay(1 << 31)},
+		"three, the last one": {ratelimit.PerMinute(1 << 20), ratelimit.PerDay(1 << 19), ratelimit.PerMonth(500)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
+			plan := ratelimit.MustPlan("p", penalty, quotas...)
+			last := map[enginetest.Model]ratelimit.Decision{}
+			lease := func(what string, cost, more, back int64) {
+				t.Helper()
+				p.agree(what, func(l enginetest.Model) (any, error) {
+					terms := engine.Terms{More: more, Denied: 2}
+					if d := last[l]; d.Cost > 0 && back > 0 {
+						d.Cost = back
+						terms.Back = &d
+					}
+					d, err := l.Lease(ctx, "a", plan, cost, terms)
+					last[l] = d
+					d.Receipt.SetGeneration(0)
+					return d, err
+				})
+			}
+			lease("to learn the script, and the first of the subject", 1, 0, 0)
+			small := ratelimit.MustPlan("small", penalty, ratelimit.PerMinute(1))
+			for range 2 {
+				p.take("a", small) // a strike
+			}
+			lease("an admission clears it", 1, 8, 0)
+			redislimit.OnlyFastPart(t)
+			lease("a request and a share", 1, 8, 0)
+			lease("a share for what is left of one", 0, 100, 5)
+			lease("all that is left, halved", 1, 1<<40, 100)
+			lease("nothing for something", 0, 0, 50)
+			p.set(time.Minute)
+			lease("the next minute", 1, 8, 0)
+			lease("a share that comes back whole", 0, 9, 9)
+			p.set(90 * time.Second)
+			lease("the minute after that", 3, 8, 0)
+			lease("and so on", 0, 8, 11)
+			lease("more than was charged", 1, 8, 2000)
+		})
+	}
 }
 
 // A lease is one call of the script, also if it starts a ban.

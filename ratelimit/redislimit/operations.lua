@@ -85,12 +85,6 @@ end
 -- The operations on one subject, k, whose value is v.
 local operations = {}
 
-function operations.p(k)
-  use_plan(1)
-  look(k, 0)
-  return (value())
-end
-
 -- mark reports whether a change has no mark yet, and marks it until the windows of the charge
 -- have ended.
 local function mark(charged)
@@ -182,18 +176,14 @@ operations.a, operations.r, operations.l = change, change, change
 -- A lease first gives back what is left of another one, unless the subject was reset or lost
 -- since. Then it is a take of one request, if it makes one, and of a share. If that is
 -- refused, so are the requests before. The share and the generation follow the value.
-function operations.y(k)
+local function lease(k)
   local more, refused, makes = eight(counts, 1), byte(counts, 9) * 256 + byte(counts, 10), byte(counts, 11)
   use_plan(1)
-  for q = 1, quotas do
-    local at = boundaries[q]
-    if at and (now < at[1] or now >= at[4]) then return nil, 'c' end
-  end
   local given, noted_until, generation, leased = noted()
   if #counts > 11 and number(counts, 12) == generation then
     arg, op, named = sub(counts, 16), 'r', ''
     change(k)
-    arg, op, named = ARGV[1], 'y', ARGV[3]
+    arg, op, named = ARGV[1], 'p', ARGV[3]
     use_plan(1)
     given, noted_until = noted()
   end
@@ -212,6 +202,13 @@ function operations.y(k)
   if fits > 0 and last > leased then set_note(given, noted_until, generation, last) end
   if fits + refused > 0 then store() end
   return v .. eight_bytes(share) .. four(generation), letter == 'a' and 'a' or letter .. two(0) .. two(limited)
+end
+
+function operations.p(k)
+  if counts ~= '' then return lease(k) end
+  use_plan(1)
+  look(k, 0)
+  return (value())
 end
 
 -- A ban by hand keeps the level of the last one. The record outlives it as long as it

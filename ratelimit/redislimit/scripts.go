@@ -20,6 +20,9 @@ var formatText string
 //go:embed fast.lua
 var fastText string
 
+//go:embed lease.lua
+var leaseText string
+
 //go:embed rules.lua
 var rulesText string
 
@@ -28,12 +31,12 @@ var operationsText string
 
 // scriptFiles are the files of the script, in the order in which Redis runs them.
 var scriptFiles = []struct{ name, text string }{
-	{"format.lua", formatText}, {"fast.lua", fastText}, {"rules.lua", rulesText}, {"operations.lua", operationsText},
+	{"format.lua", formatText}, {"fast.lua", fastText}, {"lease.lua", leaseText}, {"rules.lua", rulesText}, {"operations.lua", operationsText},
 }
 
 // script is the text of the script, and scriptDigest the name by which EVALSHA knows it.
 var (
-	script       = formatText + fastText + rulesText + operationsText
+	script       = formatText + fastText + leaseText + rulesText + operationsText
 	scriptDigest = digest(script)
 )
 

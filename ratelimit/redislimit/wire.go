@@ -28,7 +28,7 @@ const (
 	opReset      = 'x'
 	opShow       = 's'
 	opTakeAll    = 'm'
-	opLease      = 'y'
+	opLease      = 'y' // what an opPeek with its terms is
 )
 
 // args returns the arguments of the command. The time now, in Unix nanoseconds, is that
@@ -88,8 +88,11 @@ func (cmd *command) counts() string {
 // appendTo appends the operation and what it needs, as the script reads it.
 func (op *operation) appendTo(b []byte, now int64) []byte {
 	u32 := binary.BigEndian.AppendUint32
-	if b = append(b, op.code); op.code == opTake && of(op.plan).Smooth() {
+	switch b = append(b, op.code); {
+	case op.code == opTake && of(op.plan).Smooth():
 		b[len(b)-1] = opTakeSmooth
+	case op.code == opLease:
+		b[len(b)-1] = opPeek
 	}
 	switch op.code {
 	case opBan, opBanAgain:

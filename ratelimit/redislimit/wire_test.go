@@ -124,7 +124,7 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 }
 
 func TestErrorsOfTheScriptNameAFile(t *testing.T) {
-	rules := fmt.Sprint("user_script:", 1+strings.Count(formatText+fastText, "\n"))
+	rules := fmt.Sprint("user_script:", 1+strings.Count(formatText+fastText+leaseText, "\n"))
 	for text, want := range map[string]string{
 		"ERR user_script:1: nil":                  "ERR format.lua:1: nil",
 		"ERR " + rules + ": nil, on @" + rules:    "ERR rules.lua:1: nil, on @rules.lua:1",
