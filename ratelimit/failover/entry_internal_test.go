@@ -134,3 +134,12 @@ func TestEntryKeepsTheLatestTime(t *testing.T) {
 		}
 	}
 }
+
+// What has no length in the receipt of a lease is no window that keeps a charge.
+func TestChargeOfALeaseExpires(t *testing.T) {
+	c := charge{d: engine.Uncounted(minuteAndDay, 1, began)}
+	c.d.Receipt.SetGeneration(1<<32 - 1)
+	if c.expire(began.Add(48 * time.Hour).UnixNano()) {
+		t.Error("a charge is kept when its windows have ended")
+	}
+}

@@ -436,3 +436,20 @@ func (l *Limiter) wrong() string {
 	}
 	return ""
 }
+
+// Units that a subject was charged before it was replaced are not given back to it.
+func TestLeaseOfAReplacedSubject(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{MaxSubjects: 50, Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+	d, err := l.Lease(ctx, "a", plan, 1, engine.Terms{More: 30})
+	must(t, err)
+	for i := 0; l.Stats().Evicted < 500; i++ {
+		takeUnits(t, l, fmt.Sprint("other ", i), plan, 40)
+	}
+	takeUnits(t, l, "a", plan, 40)
+	d.Cost = 30
+	if d, err = l.Lease(ctx, "a", plan, 1, engine.Terms{Back: &d}); err != nil || d.Remaining() != 1000-41 {
+		t.Errorf("%d are left after 41 units and a share from before (%v), want %d", d.Remaining(), err, 1000-41)
+	}
+}
