@@ -73,9 +73,10 @@ func (cmd *command) args(k *keys, now int64) []any {
 	return args
 }
 
-// counts says how many requests each subject makes; it is empty if all make one.
+// counts says how many requests each subject makes; it is empty if all make one, and for
+// peeks, which a script with it takes for a lease.
 func (cmd *command) counts() string {
-	if !slices.ContainsFunc(cmd.groups, func(g *group) bool { return g.requests > 1 }) {
+	if cmd.groups[0].code == opPeek || !slices.ContainsFunc(cmd.groups, func(g *group) bool { return g.requests > 1 }) {
 		return ""
 	}
 	counts := make([]byte, 0, 2*len(cmd.groups))

@@ -44,6 +44,7 @@ var capabilities = map[string]func(l ratelimit.Limiter, g enginetest.Gaps) bool{
 	"bans by hand, with a reason (ratelimit.Banner)": is[ratelimit.Banner],
 	"several charges at one instant":                 func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
 	"refunds and settling (engine.Adjuster)":         is[engine.Adjuster],
+	"units charged in advance (engine.Leaser)":       is[engine.Leaser],
 	"looking up (engine.Peeker)":                     is[engine.Peeker],
 	"forgetting a subject (Reset)": is[interface {
 		Reset(ctx context.Context, subject string) error
