@@ -16,8 +16,7 @@ if op == 'p' and counts ~= '' and fixed == quotas then
   local known = #note == 20 and record == ''
   if #note == 20 and #record == 21 then
     expires = number(record, 18)
-    -- It has neither strikes nor a ban, or is over.
-    known = sub(record, 7, 8) == '\0\0' and sub(record, 14, 17) == '\0\0\0\0'
+    known = sub(record, 14, 17) == '\0\0\0\0' -- there are neither strikes nor a ban
     if expires <= now then known, over, record, expires = true, true, '', 0 end
   end
   if known and sub(counts, 12, 15) == sub(note, 13, 16) then
