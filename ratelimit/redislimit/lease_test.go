@@ -91,28 +91,33 @@ func TestLeaseComesBackUnlessLost(t *testing.T) {
 // Leases keep the note of a subject, but what was given back in a window that has ended is
 // no longer taken off what is restored.
 func TestLeasesForgetWhatWasGivenBack(t *testing.T) {
-	m, c := mini(t)
-	r := &restoring{T: t, m: m, l: newLimiter(t, c), subject: "a", now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
-	r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-	r.pass(0)
-	given := func(want int64) {
-		t.Helper()
-		known := r.peek()
-		got, err := r.l.Restore(ctx, "a", &known)
-		if err != nil || got != want {
-			t.Errorf("%v after the start %d units were given back (%v), want %d", r.now, got, err, want)
+	for _, limit := range []int64{1000, 1 << 40} { // by the fast part, and by the other one
+		m, c := mini(t)
+		r := &restoring{T: t, m: m, l: newLimiter(t, c), subject: "a", now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
+		r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(limit))
+		r.pass(0)
+		given := func(want int64) {
+			t.Helper()
+			known := r.peek()
+			got, err := r.l.Restore(ctx, "a", &known)
+			if err != nil || got != want {
+				t.Errorf("%v after the start %d units were given back (%v), want %d", r.now, got, err, want)
+			}
 		}
-	}
-	r.lease(1, engine.Terms{More: 30})
-	r.lease(0, r.unspent(20))
-	given(20)
-	for range 3 {
-		r.pass(30 * time.Second)
 		r.lease(1, engine.Terms{More: 30})
+		r.lease(0, r.unspent(20))
+		given(20)
+		for range 3 {
+			r.pass(30 * time.Second)
+			r.lease(1, engine.Terms{More: 30})
+		}
+		given(0)
+		r.lease(1, r.unspent(7))
+		given(7)
+		r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(limit), ratelimit.PerDay(limit))
+		r.lease(1, r.unspent(1))
+		given(8)
 	}
-	given(0)
-	r.lease(1, r.unspent(7))
-	given(7)
 }
 
 // leases returns a function that has both lease, and give back of the answer before.
