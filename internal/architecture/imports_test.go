@@ -53,6 +53,7 @@ var rules = map[string][]string{
 	"ratelimit/enginetest":       {"ratelimit", "ratelimit/engine", "ratelimit/ratelimittest", "github.com/google/go-cmp"},
 	"ratelimit/failover":         {"ratelimit", "ratelimit/engine"},
 	"ratelimit/internal/partial": {},
+	"ratelimit/lease":            {"ratelimit", "ratelimit/engine"},
 	"ratelimit/memory":           {"ratelimit", "ratelimit/engine"},
 	"ratelimit/ratelimittest":    {"ratelimit", "ratelimit/engine"},
 	"ratelimit/redislimit":       slices.Concat(goRedis, []string{"ratelimit", "ratelimit/engine"}),

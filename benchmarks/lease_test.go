@@ -1,0 +1,115 @@
+package benchmarks
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/lease"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// sharedTraffic is what requests come for. The keys of each request are chosen in advance.
+var sharedTraffic = []struct {
+	name string
+	keys int
+	zipf bool
+	plan *ratelimit.Plan
+	warm int // requests for each key before the clock starts
+}{
+	{"hot", 1, false, plan(roomy, roomy), 0},
+	{"exhausted", 1, false, plan(10, roomy), 20},
+	{"zipf at 100k a minute", 10_000, true, plan(100_000, roomy), 0},
+	{"zipf at 60 a minute", 10_000, true, plan(60, roomy), 0},
+	{"10k leased", 10_000, false, plan(roomy, roomy), 1000},
+	{"uniform", 200_000, false, plan(100_000, roomy), 0},
+}
+
+// BenchmarkLease is one decision, by sixteen in parallel for each processor, in memory, in
+// Redis, and in front of Redis with package lease. questions are the calls of Redis for 1000
+// decisions.
+func BenchmarkLease(b *testing.B) {
+	client := startRedis(b)
+	for _, traffic := range sharedTraffic {
+		for _, peer := range []string{"memory", "redislimit", "lease", "evalsha"} {
+			b.Run("case="+traffic.name+"/peer="+peer, func(b *testing.B) {
+				names := newKeys(scaled(traffic.keys))
+				keys := make([]string, 1<<20)
+				r := rand.New(rand.NewPCG(1, 2))
+				zipf := rand.NewZipf(r, 1.1, 1, uint64(len(names)-1))
+				for i := range keys {
+					n := r.Uint64N(uint64(len(names)))
+					if traffic.zipf {
+						n = zipf.Uint64()
+					}
+					keys[i] = names[n]
+				}
+				l, asked := sharedEngine(b, client, peer)
+				if peer == "lease" {
+					fillRedis(b, func(ctx context.Context, key string) (_ bool, err error) {
+						for range scaled(traffic.warm) {
+							if _, err = l.Take(ctx, key, traffic.plan, 1); err != nil {
+								break
+							}
+						}
+						return true, err
+					}, names)
+				}
+				before := asked()
+				b.ReportAllocs()
+				b.SetParallelism(inParallel)
+				var next atomic.Uint64
+				spent, _ := serverWork(b, client)
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					i := next.Add(1) * 7919 * 101
+					for pb.Next() {
+						i++
+						if _, err := l.Take(context.Background(), keys[i%uint64(len(keys))], traffic.plan, 1); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+				b.StopTimer()
+				after, _ := serverWork(b, client)
+				b.ReportMetric(float64((after-spent).Nanoseconds())/float64(b.N), "server-ns")
+				b.ReportMetric(1000*float64(asked()-before)/float64(b.N), "questions")
+			})
+		}
+	}
+}
+
+// sharedEngine returns an engine, and how often it has asked Redis.
+func sharedEngine(b *testing.B, client *redis.Client, peer string) (ratelimit.Limiter, func() uint64) {
+	none := func() uint64 { return 0 }
+	if err := client.FlushAll(context.Background()).Err(); err != nil {
+		b.Fatal(err)
+	}
+	if peer == "memory" {
+		return newMemory(memory.Options{}), none
+	}
+	if peer == "evalsha" {
+		take := newTrivialScript(b, client)
+		return limiterFunc(func(ctx context.Context, key string) error { _, err := take(ctx, key); return err }), none
+	}
+	shared := must(redislimit.New(client, redislimit.Options{}))
+	if peer == "redislimit" {
+		return shared, none
+	}
+	l := must(lease.New(shared))
+	b.Cleanup(l.Close)
+	return l, func() uint64 { return l.Stats().Asked }
+}
+
+// A limiterFunc admits every request.
+type limiterFunc func(ctx context.Context, key string) error
+
+func (f limiterFunc) Take(ctx context.Context, subject string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, f(ctx, subject)
+}

@@ -1,0 +1,33 @@
+package lease
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+)
+
+// Without other processes, with what runs in the background done at once, and without
+// remembered denials, the decisions are those of the engine alone.
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		clock := enginetest.NewClock(start)
+		l := newLimiter(newCounted(clock.Now), func() (int64, int64) { now := clock.Now().UnixNano(); return now, now })
+		l.background = func(f func()) { f() }
+		t.Cleanup(l.Close)
+		return enginetest.Engine{Limiter: forgetful{l}, Set: clock.Set}
+	}, enginetest.Gaps{})
+}
+
+// A forgetful limiter does not remember denials.
+type forgetful struct{ *Limiter }
+
+func (f forgetful) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d, err := f.Limiter.Take(ctx, subject, p, cost)
+	if !d.Allowed() {
+		f.forget(subject, nil)
+	}
+	return d, err
+}

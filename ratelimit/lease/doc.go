@@ -1,0 +1,55 @@
+// Package lease decides about a shared limit in the memory of each process, and exactly. It
+// goes in front of the engine of ratelimit/redislimit:
+//
+//	shared, err := redislimit.New(client, redislimit.Options{})
+//	...
+//	limiter, err := lease.New(shared)
+//	...
+//	defer limiter.Close()
+//
+// A process that gets many requests of a subject charges some units more than a request
+// costs, a share, and then admits requests without a question, until the share is used up
+// or one second old. It takes more in the background, and gives back what it does not use.
+// A denial is remembered for 100 ms, and a ban for a second.
+//
+// # Never more than the limit
+//
+// A share is units that the engine has charged to every window of the plan. They are used
+// while these windows are open, and otherwise given back to those that still are. So each
+// admission is backed by a unit of its window, whatever dies, pauses or is cut off, and any
+// number of processes admits at most the limit. No process needs to know of others.
+//
+// A share ends with the first of its windows to end, as far as this process can know
+// without the engine's clock: at t + (E − S) / 1.1, where t is when it asked, S the engine's
+// time in the answer, and E the end of the window. So the two clocks may drift apart by a
+// tenth. A process that was stopped, or whose machine was suspended, finds that its shares
+// have ended: see the clock below.
+//
+// # What is weaker
+//
+//   - Units in the shares of other processes are refused here, and may be unused: at most
+//     what each of them used in the last two seconds, and half of its part of what was left.
+//     Shares that get no requests for two seconds are given back. The share of a process
+//     that is killed is lost until its windows end.
+//   - Remaining does not count what others have in their shares as used by them alone: it
+//     may rise when they give units back.
+//   - A ban by hand, an unban or a reset in another process, and what that gives back, takes
+//     effect within a second, unless the engine does not answer: then shares serve until
+//     their windows end.
+//   - Strikes are counted by each process and told to the engine with its next question. If the
+//     subject is then admitted, they are forgotten.
+//
+// # Which traffic
+//
+// A subject with fewer than eight requests in a second is asked of the engine, exactly as
+// without this package, and so are limits of which less than some sixteen units are left.
+// So are plans with a smooth quota, requests with further charges (TakeAll), and subjects
+// that have windows of another plan. A subject that sends more is decided here.
+//
+// # The clock
+//
+// The monotonic clock stands still while a machine is suspended, and the wall clock does
+// not; a share ends by the one that went further. Setting the wall clock forward ends
+// shares early. A machine that is suspended, and whose wall clock is set back before any
+// process reads it, is not noticed.
+package lease

@@ -1,0 +1,247 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// An entry is what a process knows of a subject under one plan. It has no pointers. Times
+// are those of the table's clock.
+type entry struct {
+	hash       uint64 // of the subject
+	asking     uint64 // the number of the question that is under way; 0: none
+	plan       uint16 // its number in the table
+	kind       kind
+	mixed      bool   // the subject also has windows of other plans: no share is taken
+	failing    bool   // the last question had no answer
+	struck     bool   // the denial was a strike
+	generation uint32 // of the receipt
+	strikes    int32  // how many further denials start no ban
+	denied     int32  // strikes since the last answer, which the engine does not know
+
+	// The last answer of the engine, and for how long it counts.
+	asked  int64 // when it was asked
+	time   int64 // the engine's clock, Unix nanoseconds
+	fresh  int64 // until then nothing is asked
+	stale  int64 // until then requests that come while it is asked need not wait
+	ends   int64 // from then on it says nothing
+	states [plan.MaxQuotas]ratelimit.State
+	bans   int64 // end of the ban, Unix seconds
+	units  int64 // of a share, that are left; of a denial, the cost
+	size   int64 // of the share when it was taken
+
+	// The traffic: units of the last one or two seconds.
+	last   int64 // request
+	halved int64 // when both were halved
+	own    int64 // that this process was asked for
+	others int64 // that other processes were charged
+}
+
+// A kind says what an entry knows.
+type kind uint8
+
+const (
+	nothing kind = iota
+	share        // units are left
+	limited      // a request was refused
+	banned
+)
+
+const (
+	second = int64(time.Second)
+	// smallest is the smallest share. What is less is asked of the engine.
+	smallest = 8
+
+	shareFresh, shareStale     = 3 * second / 4, second
+	limitedFresh, limitedStale = second / 10, second / 5
+	bannedFresh, bannedStale   = 4 * second / 5, second
+
+	// idle is how long a share without requests is kept.
+	idle = 2 * second
+)
+
+// safe returns how long something surely lasts that lasts so long by another clock, which
+// goes wrong by a tenth at most.
+func safe(nanos int64) int64 { return nanos - nanos/11 }
+
+// count counts a request in the traffic.
+func (e *entry) count(now, cost int64) {
+	if n := (now - e.halved) / second; n > 0 {
+		e.own, e.others, e.halved = e.own>>min(n, 62), e.others>>min(n, 62), now
+	}
+	e.own, e.last = e.own+cost, now
+}
+
+// A step is what a request needs.
+type step uint8
+
+const (
+	answered step = iota
+	renew         // it is answered, and the entry is to be asked about in the background
+	ask
+)
+
+// decide answers a request from what the entry knows, if it can.
+func (e *entry) decide(now, cost int64, d *ratelimit.Decision) step {
+	e.count(now, cost)
+	if now >= e.ends {
+		return ask
+	}
+	waits := e.asking != 0 && now < e.stale // another request asks
+	switch {
+	case e.kind == share:
+		if e.units < cost || now >= e.stale && !waits && !e.failing {
+			return ask
+		}
+		e.units -= cost
+		e.allow(now, cost, d)
+		if e.asking == 0 && (now >= e.fresh || 2*e.units < e.size) {
+			return renew
+		}
+		return answered
+	case now >= e.fresh && !waits:
+		return ask
+	case e.kind == limited:
+		if cost < e.units {
+			return ask
+		}
+		if e.struck {
+			if e.denied >= e.strikes && !waits {
+				return ask // which starts a ban
+			}
+			e.denied = min(e.denied+1, e.strikes)
+		}
+		e.refuse(now, cost, d, ratelimit.Limited)
+		return answered
+	case e.kind == banned:
+		e.refuse(now, cost, d, ratelimit.Banned)
+		return answered
+	}
+	return ask
+}
+
+// allow makes d an admission. What is left of the share is not used yet.
+func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
+	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.time+now-e.asked, e.states
+	d.StrikesLeft = of(d.Plan).Strikes()
+	if d.StrikesLeft == 0 {
+		d.StrikesLeft = -1
+	}
+	e.show(d)
+	engine.Complete(d)
+}
+
+// show adds what is left of the share to what the engine has left.
+func (e *entry) show(d *ratelimit.Decision) {
+	for i := range engine.Of(d.Plan).Len() {
+		if d.States[i].Reset == e.states[i].Reset {
+			d.States[i].Remaining += e.left()
+		}
+	}
+}
+
+// refuse makes d a denial.
+func (e *entry) refuse(now, cost int64, d *ratelimit.Decision, o ratelimit.Outcome) {
+	d.Outcome, d.Cost, d.Time, d.States, d.BanEnds = o, cost, e.time+now-e.asked, e.states, e.bans
+	d.Struck = o == ratelimit.Limited && e.struck
+	d.StrikesLeft = int(e.strikes - e.denied)
+	engine.Complete(d)
+}
+
+// wants returns how many units to take in advance: those of the last one or two seconds, and
+// at most half of this process's part of what is left.
+func (e *entry) wants(n int) int64 {
+	if e.mixed || e.own < smallest {
+		return 0
+	}
+	left := e.states[0].Remaining
+	for _, s := range e.states[1:n] {
+		left = min(left, s.Remaining)
+	}
+	part := float64(e.own) / float64(e.own+e.others+3*smallest)
+	if want := min(e.own, int64(float64(left)/2*part)); want >= smallest {
+		return want
+	}
+	return 0
+}
+
+// learn has the entry know an answer of the engine to a question. It returns the units of
+// the share before that the answer has no use for.
+func (e *entry) learn(q *question, d *ratelimit.Decision) (orphans int64) {
+	same := e.sameWindows(d)
+	if same && e.time > 0 {
+		e.measure(q, d)
+	}
+	e.mixed = d.Receipt.Others[0].Length > 0
+	if e.left() > 0 && q.plain() {
+		return 0 // the share is as new
+	}
+	left := e.left()
+	generation, _ := d.Receipt.Generation()
+	if !same || e.generation != generation || d.Outcome == ratelimit.Banned {
+		orphans, left = left, 0
+	}
+	more := int64(0)
+	if d.Allowed() {
+		more = d.Cost - q.cost
+	}
+	e.asked, e.time, e.states, e.generation, e.bans = q.asked, d.Time, d.States, generation, d.BanEnds
+	e.struck, e.strikes, e.denied, e.failing = d.Struck, int32(d.StrikesLeft), 0, false
+	switch {
+	case d.Outcome == ratelimit.Banned:
+		e.know(banned, bannedFresh, bannedStale, d.BanEnds*second-d.Time)
+	case left+more > 0:
+		units, first := left+more, d.States[0].Reset
+		for _, s := range d.States[1:of(d.Plan).Len()] {
+			first = min(first, s.Reset)
+		}
+		e.know(share, shareFresh, shareStale, first*second-d.Time)
+		e.units, e.size = units, units
+		if more == 0 {
+			e.size = 0 // the engine has no more
+		}
+	case d.Outcome == ratelimit.Limited && q.cost > 0:
+		e.know(limited, limitedFresh, limitedStale, int64(d.RetryAfter))
+		e.units = q.cost
+	default:
+		e.know(nothing, 0, 0, 0)
+	}
+	return orphans
+}
+
+func (e *entry) know(k kind, fresh, stale, lasts int64) {
+	e.kind, e.units = k, 0
+	e.ends = e.asked + safe(lasts)
+	e.fresh, e.stale = min(e.asked+fresh, e.ends), min(e.asked+stale, e.ends)
+}
+
+// left returns what is left of a share.
+func (e *entry) left() int64 {
+	if e.kind != share {
+		return 0
+	}
+	return e.units
+}
+
+// sameWindows reports whether an answer is about the windows that are known.
+func (e *entry) sameWindows(d *ratelimit.Decision) bool {
+	for i := range e.states {
+		if e.states[i].Reset != d.States[i].Reset {
+			return false
+		}
+	}
+	return true
+}
+
+// measure counts what others have used since the last answer.
+func (e *entry) measure(q *question, d *ratelimit.Decision) {
+	charged := -q.back()
+	if d.Allowed() {
+		charged += d.Cost
+	}
+	e.others += max(e.states[0].Remaining-d.States[0].Remaining-charged, 0)
+	e.states = d.States
+}

@@ -1,0 +1,40 @@
+package lease
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// A counted engine counts the questions of requests, and fails if it has an error.
+type counted struct {
+	*memory.Limiter
+	calls atomic.Int64
+	err   error
+}
+
+func newCounted(now func() time.Time) *counted {
+	l, err := memory.New(memory.Options{Now: now})
+	if err != nil {
+		panic(err)
+	}
+	return &counted{Limiter: l}
+}
+
+func (c *counted) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if c.calls.Add(1); c.err != nil {
+		return ratelimit.Decision{}, c.err
+	}
+	return c.Limiter.Take(ctx, subject, p, cost)
+}
+
+func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
+	if c.calls.Add(1); c.err != nil {
+		return ratelimit.Decision{}, c.err
+	}
+	return c.Limiter.Lease(ctx, subject, p, cost, terms)
+}

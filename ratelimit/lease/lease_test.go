@@ -1,0 +1,380 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+)
+
+// A rig is one process in front of an engine, with a clock that tests move. What runs in the
+// background is done at once.
+type rig struct {
+	*testing.T
+	*Limiter
+	clock *enginetest.Clock
+	fake  *counted
+}
+
+var (
+	ctx   = context.Background()
+	start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	many  = ratelimit.MustPlan("many", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10_000), ratelimit.PerDay(100_000))
+	lax   = ratelimit.MustPlan("lax", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
+	few   = ratelimit.MustPlan("few", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10), ratelimit.PerDay(1000))
+)
+
+func newRig(t *testing.T) *rig {
+	r := &rig{T: t, clock: enginetest.NewClock(start)}
+	r.fake = newCounted(r.clock.Now)
+	r.Limiter = r.process()
+	return r
+}
+
+// process returns another process in front of the engine.
+func (r *rig) process() *Limiter {
+	l := newLimiter(r.fake, func() (int64, int64) { now := r.clock.Now().UnixNano(); return now, now })
+	l.background = func(f func()) { f() }
+	return l
+}
+
+func (r *rig) take(p *ratelimit.Plan, cost int64) ratelimit.Decision {
+	r.Helper()
+	d, err := r.Take(ctx, "ann", p, cost)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return d
+}
+
+// flood makes requests of one unit, a millisecond apart, and returns how many were admitted
+// and how often the engine was asked.
+func (r *rig) flood(p *ratelimit.Plan, requests int) (admitted, asked int) {
+	r.Helper()
+	before := r.fake.calls.Load()
+	for range requests {
+		if d := r.take(p, 1); d.Allowed() {
+			admitted++
+		}
+		r.clock.Advance(time.Millisecond)
+	}
+	return admitted, int(r.fake.calls.Load() - before)
+}
+
+// used returns what the engine has counted in the first quota.
+func (r *rig) used(p *ratelimit.Plan) int64 {
+	r.Helper()
+	d, err := r.fake.Peek(ctx, "ann", p)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p.Quotas()[0].Limit - d.States[0].Remaining
+}
+
+func (r *rig) sweep() { r.returnAll(r.collect((*table).sweep)) }
+
+func TestHotSubjectIsDecidedHere(t *testing.T) {
+	r := newRig(t)
+	if n, asked := r.flood(many, 3000); n != 3000 || asked > 30 {
+		t.Errorf("%d of 3000 requests were admitted with %d questions, want all with at most 30", n, asked)
+	}
+	d := r.take(many, 1)
+	if d.Remaining() != 10_000-3001 || d.Cost != 1 || d.StrikesLeft != 10 {
+		t.Errorf("%d remaining of a cost of %d, %d strikes left", d.Remaining(), d.Cost, d.StrikesLeft)
+	}
+	if p, err := r.Peek(ctx, "ann", many); err != nil || p.Remaining() != 10_000-3001 {
+		t.Errorf("Peek: %d remaining, %v", p.Remaining(), err)
+	}
+	s := r.Stats()
+	if s.Shares != 1 || s.Held == 0 || r.used(many) != 3001+s.Held || s.Local+s.Asked < 3001 {
+		t.Errorf("%+v, and %d used", s, r.used(many))
+	}
+	r.Close()
+	if r.used(many) != 3001 {
+		t.Errorf("after Close %d are used, want 3001", r.used(many))
+	}
+	if d := r.take(many, 1); d.Remaining() != 10_000-3002 || r.Stats().Held != 0 {
+		t.Errorf("after Close: %d remaining, %+v", d.Remaining(), r.Stats())
+	}
+}
+
+func TestColdSubjectIsAskedAbout(t *testing.T) {
+	r := newRig(t)
+	for i := range 100 {
+		if d := r.take(many, 1); d.Remaining() != int64(10_000-1-i) {
+			t.Fatalf("request %d: %d remaining", i, d.Remaining())
+		}
+		if r.clock.Advance(300 * time.Millisecond); r.used(many) != int64(i+1) {
+			t.Fatalf("request %d: %d used", i, r.used(many))
+		}
+		if i == 90 {
+			break // before the minute ends
+		}
+	}
+}
+
+func TestDenialsAreRemembered(t *testing.T) {
+	r := newRig(t)
+	r.flood(few, 10)
+	for _, test := range []struct {
+		plan     *ratelimit.Plan
+		requests int
+		asked    int
+	}{
+		{lax, 10_000, 102},
+	} {
+		if n, asked := r.flood(test.plan, test.requests); n != 0 || asked > test.asked {
+			t.Errorf("%d of %d admitted with %d questions, want none with at most %d", n, test.requests, asked, test.asked)
+		}
+	}
+	d := r.take(lax, 1)
+	if d.Outcome != ratelimit.Limited || d.RetryAfter != start.Add(time.Minute).Sub(r.clock.Now()) || d.StrikesLeft != -1 {
+		t.Errorf("got %v for %v, %d strikes left", d.Outcome, d.RetryAfter, d.StrikesLeft)
+	}
+	r.clock.Advance(d.RetryAfter)
+	if d := r.take(lax, 1); !d.Allowed() {
+		t.Errorf("in the next minute: %v", d.Outcome)
+	}
+}
+
+// A flood is banned after as many strikes as without shares, and then asked about once a
+// second.
+func TestStrikesAreReported(t *testing.T) {
+	r := newRig(t)
+	r.flood(few, 10)
+	r.take(few, 1)
+	r.clock.Advance(2100 * time.Millisecond) // the grace is over
+	strikes := few.Penalty().Strikes
+	for i := range strikes + 1 {
+		d := r.take(few, 1)
+		want, left := ratelimit.Limited, strikes-1-i
+		if i == strikes {
+			want, left = ratelimit.Banned, 0
+		}
+		if d.Outcome != want || d.StrikesLeft != left || !d.Struck {
+			t.Fatalf("denial %d: got %v, %d strikes left, struck %t, want %v, %d", i, d.Outcome, d.StrikesLeft, d.Struck, want, left)
+		}
+		r.clock.Advance(time.Millisecond)
+	}
+	n, asked := r.flood(few, 10_000)
+	if n != 0 || asked > 13 {
+		t.Errorf("during the ban %d were admitted with %d questions, want none with at most 13", n, asked)
+	}
+	d := r.take(few, 1)
+	if d.BanReason() != "strikes" || d.BanEnds != start.Add(63*time.Second).Unix() || d.Struck || d.Remaining() != 0 {
+		t.Errorf("got %v, %q until %d", d.Outcome, d.BanReason(), d.BanEnds)
+	}
+}
+
+// Strikes that the engine does not know yet are told to it.
+func TestStrikesOfSeveralProcessesAddUp(t *testing.T) {
+	r := newRig(t)
+	r.flood(few, 10)
+	r.take(few, 1)
+	r.clock.Advance(2100 * time.Millisecond)
+	other := r.process()
+	for i := range 11 {
+		l := []*Limiter{r.Limiter, other}[i%2]
+		if _, err := l.Take(ctx, "ann", few, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.clock.Advance(100 * time.Millisecond)
+	if d := r.take(few, 1); d.Outcome == ratelimit.Banned {
+		t.Fatalf("banned with the strikes of one process")
+	}
+	if d, err := other.Take(ctx, "ann", few, 1); err != nil || d.Outcome != ratelimit.Banned {
+		t.Errorf("got %v, %v, want a ban", d.Outcome, err)
+	}
+}
+
+func TestCommandsOfThisProcessActAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 1000)
+	if err := r.Ban(ctx, "ann", time.Hour, "spam"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one is remembered
+		if d := r.take(many, 1); d.Outcome != ratelimit.Banned || d.BanReason() != "spam" {
+			t.Errorf("got %v, %q", d.Outcome, d.BanReason())
+		}
+	}
+	if r.used(many) != 1000 {
+		t.Errorf("the share was not given back: %d are used", r.used(many))
+	}
+	if banned, err := r.Unban(ctx, "ann"); err != nil || !banned {
+		t.Errorf("Unban: %t, %v", banned, err)
+	}
+	if d := r.take(many, 1); !d.Allowed() {
+		t.Errorf("after Unban: %v", d.Outcome)
+	}
+	r.flood(many, 1000)
+	if err := r.Reset(ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if d := r.take(many, 1); d.Remaining() != 9999 {
+		t.Errorf("after Reset %d remain", d.Remaining())
+	}
+}
+
+// Commands of other processes act within a second.
+func TestCommandsElsewhere(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 3000)
+	if err := r.fake.Ban(ctx, "ann", time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := r.flood(many, 2000); n > 1000 {
+		t.Errorf("%d requests were admitted, and the first was a second before the last, want at most 1000", n)
+	}
+	if _, err := r.fake.Unban(ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := r.flood(many, 2000); n < 1000 {
+		t.Errorf("%d of 2000 requests were admitted, want all after a second", n)
+	}
+}
+
+func TestSharesAreGivenBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		after func(r *rig)
+		used  int64 // of the minute, beside what was used before, and of the day
+	}{
+		"idle":         {func(r *rig) { r.clock.Advance(2 * time.Second); r.sweep() }, 0},
+		"not idle yet": {func(r *rig) { r.clock.Advance(time.Second); r.sweep() }, -1},
+		"another plan": {func(r *rig) { r.take(ratelimit.MustPlan("more", ratelimit.Penalty{}, ratelimit.PerMinute(20_000)), 1) }, 1},
+		"a plan that is smooth": {func(r *rig) {
+			r.take(ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(60)), 1)
+		}, 1},
+		"further charges": {func(r *rig) {
+			all := []ratelimit.Charge{{Subject: "ann", Plan: many, Cost: 1}, {Subject: "all", Plan: many, Cost: 1}}
+			if err := r.TakeAll(ctx, all, make([]ratelimit.Decision, 2)); err != nil {
+				r.Fatal(err)
+			}
+		}, 1},
+		"a cost above it": {func(r *rig) { r.take(many, 6000) }, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.flood(many, 2000)
+			held := r.Stats().Held
+			test.after(r)
+			if s := r.Stats(); test.used >= 0 && (r.used(many) != 2000+test.used || s.Held != 0 || s.Returned != uint64(held)) {
+				t.Errorf("%d are used, %+v, want %d and %d given back", r.used(many), s, 2000+test.used, held)
+			} else if test.used < 0 && s.Held == 0 {
+				t.Errorf("%+v, want a share", s)
+			}
+		})
+	}
+}
+
+// A share that is not used before its window ends is given back to the day.
+func TestShareOfAnEndedWindow(t *testing.T) {
+	r := newRig(t)
+	r.clock.Set(start.Add(55 * time.Second))
+	r.flood(many, 2000)
+	held := r.Stats().Held
+	r.clock.Set(start.Add(59*time.Second + 999*time.Millisecond))
+	r.take(many, 1)
+	r.clock.Set(start.Add(61 * time.Second))
+	r.take(many, 1)
+	day, err := r.fake.Peek(ctx, "ann", many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Stats(); held == 0 || s.Expired == 0 || day.States[1].Remaining != 100_000-2002-s.Held {
+		t.Errorf("%d were held; %+v, and %d of the day remain", held, s, day.States[1].Remaining)
+	}
+}
+
+// While the engine does not answer, a share serves until its window ends.
+func TestEngineThatDoesNotAnswer(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 5000)
+	held := int(r.Stats().Held)
+	r.fake.err = fmt.Errorf("%w: refused", ratelimit.ErrUnavailable)
+	n, failed := 0, 0
+	for range held + 10 {
+		d, err := r.Take(ctx, "ann", many, 1)
+		switch {
+		case err == nil && d.Allowed():
+			n++
+		case errors.Is(err, ratelimit.ErrUnavailable):
+			failed++
+		default:
+			t.Fatal(d, err)
+		}
+		r.clock.Advance(time.Millisecond)
+	}
+	if n != held || failed != 10 {
+		t.Errorf("%d were admitted and %d failed, want %d and 10", n, failed, held)
+	}
+	r.fake.err = nil
+	if d := r.take(many, 1); !d.Allowed() {
+		t.Errorf("when it answers again: %v", d.Outcome)
+	}
+}
+
+// Subjects and plans beyond the bound are decided by the engine.
+func TestTablesAreBounded(t *testing.T) {
+	r := newRig(t)
+	for i := range 2 * tables * maxEntries {
+		if _, err := r.Take(ctx, fmt.Sprint("user ", i), many, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 * maxPlans {
+		p := ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+		for i := range 20 {
+			if _, err := r.Take(ctx, fmt.Sprint("user ", i), p, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range r.tables {
+		table := &r.tables[i]
+		if n := len(table.entries); n > maxEntries || n != len(table.places) || len(table.plans) > maxPlans {
+			t.Fatalf("a table has %d entries, %d places and %d plans", n, len(table.places), len(table.plans))
+		}
+	}
+	r.clock.Advance(3 * time.Second)
+	r.sweep()
+	for i := range r.tables {
+		if table := &r.tables[i]; len(table.entries)+len(table.places)+len(table.names)+len(table.reasons) > 0 {
+			t.Fatal("a table is not empty after two seconds without requests")
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, e := range map[string]ratelimit.Limiter{"nil": nil, "less": struct{ ratelimit.Limiter }{newCounted(nil)}} {
+		if _, err := New(e); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 5000)
+	if n := testing.AllocsPerRun(1000, func() { r.take(many, 1) }); n > 0 {
+		t.Errorf("an admission allocates %g times", n)
+	}
+	r.Take(ctx, "bob", few, 10)
+	if n := testing.AllocsPerRun(1000, func() { _, _ = r.Take(ctx, "bob", few, 1) }); n > 0 {
+		t.Errorf("a denial allocates %g times", n)
+	}
+}
+
+var _ interface {
+	ratelimit.Limiter
+	engine.MultiTaker
+	engine.Peeker
+	engine.Adjuster
+	ratelimit.Banner
+} = (*Limiter)(nil)

@@ -1,0 +1,345 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// A shared engine is what New needs.
+type shared interface {
+	ratelimit.Limiter
+	engine.Leaser
+	engine.MultiTaker
+	engine.Peeker
+	engine.Adjuster
+	ratelimit.Banner
+	Reset(ctx context.Context, subject string) error
+}
+
+// A Limiter decides with shares of what a shared engine has left. It is made by [New], and
+// is safe for concurrent use.
+type Limiter struct {
+	shared
+	seed       maphash.Seed
+	tables     [tables]table
+	returned   atomic.Uint64
+	background func(func()) // runs a function
+
+	closing sync.RWMutex
+	closed  atomic.Bool
+	stop    chan struct{}
+	ongoing sync.WaitGroup // the sweep, renewals, and what is given back
+}
+
+// New returns a Limiter in front of an engine, which must be able to do all that those of
+// ratelimit/redislimit and ratelimit/memory can do. Make it once: each one has shares of its
+// own. It has a goroutine, which [Limiter.Close] ends.
+func New(e ratelimit.Limiter) (*Limiter, error) {
+	if nilvalue.InEngine(e) {
+		return nil, errors.New("lease: New needs an engine, got nil or the zero memory.Limiter")
+	}
+	s, ok := e.(shared)
+	if !ok {
+		return nil, fmt.Errorf("lease: the engine must be an engine.Leaser with all that the engines of memory and redislimit can do, got a %T", e)
+	}
+	l := newLimiter(s, system)
+	l.ongoing.Go(l.sweep)
+	return l, nil
+}
+
+func newLimiter(s shared, read func() (mono, wall int64)) *Limiter {
+	l := &Limiter{shared: s, seed: maphash.MakeSeed(), stop: make(chan struct{})}
+	l.background = l.start
+	for i := range l.tables {
+		t := &l.tables[i]
+		t.clock.init(read)
+		t.places, t.names, t.reasons = map[uint64]int32{}, map[uint64]string{}, map[uint64]*string{}
+	}
+	return l
+}
+
+// of returns the numbers of a plan.
+func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }
+
+// table returns the hash of a subject and its table.
+func (l *Limiter) table(subject string) (uint64, *table) {
+	h := maphash.String(l.seed, subject)
+	return h, &l.tables[h%tables]
+}
+
+// Take implements [ratelimit.Limiter].
+func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+	if p == nil || of(p).Len() == 0 || of(p).Check(subject, cost) != nil || l.closed.Load() {
+		return l.shared.Take(ctx, subject, p, cost)
+	}
+	if of(p).Smooth() {
+		l.forget(subject, p)
+		return l.shared.Take(ctx, subject, p, cost)
+	}
+	h, t := l.table(subject)
+	var orphans []orphan
+	t.mu.Lock()
+	now := t.clock.now()
+	e := t.entry(h, p, now, &orphans)
+	if e == nil {
+		t.stats.Asked++
+		t.mu.Unlock()
+		return l.shared.Take(ctx, subject, p, cost)
+	}
+	d.Plan = p
+	next := e.decide(now, cost, &d)
+	if next == answered {
+		t.stats.Local++
+		if e.kind == banned {
+			d.Receipt.BanReason = t.reason(h)
+		}
+		t.mu.Unlock()
+		return d, nil
+	}
+	if next == renew {
+		t.stats.Local++
+		q := t.question(e, now, 0)
+		t.mu.Unlock()
+		l.background(func() { l.renew(subject, p, q) })
+		return d, nil
+	}
+	q := t.question(e, now, cost)
+	t.mu.Unlock()
+	l.giveBack(orphans)
+	return l.ask(ctx, subject, p, &q)
+}
+
+// renew asks about a share that still serves.
+func (l *Limiter) renew(subject string, p *ratelimit.Plan, q question) {
+	_, _ = l.ask(context.Background(), subject, p, &q)
+}
+
+// ask asks the engine, and has the table know the answer.
+func (l *Limiter) ask(ctx context.Context, subject string, p *ratelimit.Plan, q *question) (d ratelimit.Decision, err error) {
+	if q.plain() && q.cost > 0 {
+		d, err = l.shared.Take(ctx, subject, p, q.cost)
+	} else {
+		d, err = l.shared.Lease(ctx, subject, p, q.cost, q.terms)
+	}
+	h, t := l.table(subject)
+	var orphans []orphan
+	t.mu.Lock()
+	switch {
+	case err == nil:
+		t.learn(h, subject, q, &d, &orphans)
+	case t.fail(h, q, t.clock.now(), p, &d):
+		err = nil
+		t.stats.Local++
+	}
+	t.mu.Unlock()
+	l.giveBack(orphans)
+	return d, err
+}
+
+// start runs f on a goroutine that Close waits for, or here if that is too late.
+func (l *Limiter) start(f func()) {
+	l.closing.RLock()
+	closed := l.closed.Load()
+	if !closed {
+		l.ongoing.Go(f)
+	}
+	l.closing.RUnlock()
+	if closed {
+		f()
+	}
+}
+
+// reason returns why a subject is banned.
+func (t *table) reason(h uint64) *string {
+	if r := t.reasons[h]; r != nil {
+		return r
+	}
+	return &plan.Strikes
+}
+
+// giveBack gives shares back in the background. It is never tried twice: the first time may
+// have done it, though no answer came.
+func (l *Limiter) giveBack(orphans []orphan) {
+	if len(orphans) == 0 {
+		return
+	}
+	l.background(func() { l.returnAll(orphans) })
+}
+
+const (
+	parallel = 64              // shares that are given back at once
+	patience = 2 * time.Second // how long all of them may take
+)
+
+func (l *Limiter) returnAll(orphans []orphan) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var all sync.WaitGroup
+	free := make(chan struct{}, parallel)
+	for i := range orphans {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			o := &orphans[i]
+			if _, err := l.shared.Lease(ctx, o.subject, o.charge.Plan, 0, engine.Terms{Back: &o.charge}); err == nil {
+				l.returned.Add(uint64(o.charge.Cost))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// sweep gives back, once a second, what is not used.
+func (l *Limiter) sweep() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			l.returnAll(l.collect((*table).sweep))
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// collect collects the orphans of all tables.
+func (l *Limiter) collect(from func(t *table, now int64, orphans *[]orphan)) (orphans []orphan) {
+	for i := range l.tables {
+		t := &l.tables[i]
+		t.mu.Lock()
+		from(t, t.clock.now(), &orphans)
+		t.mu.Unlock()
+	}
+	return orphans
+}
+
+// Close gives back all shares, which takes two seconds at most, and waits for what runs in
+// the background. Requests can still be decided, by the engine.
+func (l *Limiter) Close() {
+	l.closing.Lock()
+	closed := l.closed.Swap(true)
+	l.closing.Unlock()
+	if closed {
+		return
+	}
+	close(l.stop)
+	l.returnAll(l.collect(func(t *table, _ int64, orphans *[]orphan) {
+		for i := len(t.entries) - 1; i >= 0; i-- {
+			t.drop(i, orphans)
+		}
+	}))
+	l.ongoing.Wait()
+}
+
+// TakeAll implements [engine.MultiTaker]. The engine decides.
+func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	for i := range charges {
+		l.forget(charges[i].Subject, nil)
+	}
+	return l.shared.TakeAll(ctx, charges, decisions)
+}
+
+// forget drops what is known of a subject, unless it is under the given plan. Windows of
+// another plan may open, to which the share is not charged.
+func (l *Limiter) forget(subject string, unless *ratelimit.Plan) {
+	h, t := l.table(subject)
+	var orphans []orphan
+	t.mu.Lock()
+	if i, found := t.places[h]; found && t.plans[t.entries[i].plan] != unless {
+		t.drop(int(i), &orphans)
+	}
+	t.mu.Unlock()
+	l.giveBack(orphans)
+}
+
+// Peek implements [engine.Peeker].
+func (l *Limiter) Peek(ctx context.Context, subject string, p *ratelimit.Plan) (ratelimit.Decision, error) {
+	d, err := l.shared.Peek(ctx, subject, p)
+	if err != nil {
+		return d, err
+	}
+	h, t := l.table(subject)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.find(h, p); e != nil && e.left() > 0 {
+		e.show(&d)
+		if d.Outcome == ratelimit.Limited {
+			d.Outcome = ratelimit.Allowed
+		}
+		engine.Complete(&d)
+	}
+	return d, nil
+}
+
+// Adjust implements [engine.Adjuster].
+func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	defer l.forget(subject, nil)
+	return l.shared.Adjust(ctx, subject, d, units, id)
+}
+
+// Reset forgets subject.
+func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	defer l.forget(subject, nil)
+	return l.shared.Reset(ctx, subject)
+}
+
+// Ban implements [ratelimit.Banner].
+func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	defer l.forget(subject, nil)
+	return l.shared.Ban(ctx, subject, length, reason)
+}
+
+// Unban implements [ratelimit.Banner].
+func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
+	defer l.forget(subject, nil)
+	return l.shared.Unban(ctx, subject)
+}
+
+// Restore is that of the engine of redislimit; of another engine, it restores nothing.
+func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
+	if r, ok := l.shared.(interface {
+		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
+	}); ok {
+		return r.Restore(ctx, subject, known)
+	}
+	return fixedwindow.MaxUnits, nil
+}
+
+// Stats are what a Limiter did since New, and what it holds.
+type Stats struct {
+	Local    uint64 // decisions without the engine
+	Asked    uint64 // questions to the engine
+	Returned uint64 // units that were given back
+	Expired  uint64 // units that were not used before their share ended
+	Shares   int64  // subjects with a share now
+	Held     int64  // units of these shares
+}
+
+// Stats returns the present numbers.
+func (l *Limiter) Stats() Stats {
+	all := Stats{Returned: l.returned.Load()}
+	for i := range l.tables {
+		t := &l.tables[i]
+		t.mu.Lock()
+		all.Local, all.Asked, all.Expired = all.Local+t.stats.Local, all.Asked+t.stats.Asked, all.Expired+t.stats.Expired
+		for j := range t.entries {
+			if left := t.entries[j].left(); left > 0 {
+				all.Shares, all.Held = all.Shares+1, all.Held+left
+			}
+		}
+		t.mu.Unlock()
+	}
+	return all
+}
