@@ -7,26 +7,26 @@ import "time"
 // clock, which does not, whichever has gone further since the last reading. So a share ends
 // too early after the wall clock was set forward, and never too late.
 type clock struct {
-	read             func() (mono, wall int64)
-	mono, wall, runs int64
+	last reading
+	runs int64
 }
 
-// system reads the two clocks of the system, in nanoseconds.
-func system() (mono, wall int64) {
+// A reading is what both clocks said at once, in nanoseconds.
+type reading struct{ mono, wall int64 }
+
+// system reads the clocks of the system.
+func system() reading {
 	now := time.Now()
-	return int64(now.Sub(began)), now.UnixNano()
+	return reading{int64(now.Sub(began)), now.UnixNano()}
 }
 
 var began = time.Now()
 
-func (c *clock) init(read func() (mono, wall int64)) {
-	c.read = read
-	c.mono, c.wall = read()
-}
-
-func (c *clock) now() int64 {
-	mono, wall := c.read()
-	c.runs += max(mono-c.mono, wall-c.wall, 0)
-	c.mono, c.wall = mono, wall
+// at returns the time of a reading. If there was a later one, it is the time of that.
+func (c *clock) at(r reading) int64 {
+	if r.mono >= c.last.mono {
+		c.runs += max(r.mono-c.last.mono, r.wall-c.last.wall)
+		c.last = r
+	}
 	return c.runs
 }

@@ -38,7 +38,7 @@ func newRig(t *testing.T) *rig {
 
 // process returns another process in front of the engine.
 func (r *rig) process() *Limiter {
-	l := newLimiter(r.fake, func() (int64, int64) { now := r.clock.Now().UnixNano(); return now, now })
+	l := newLimiter(r.fake, func() reading { now := r.clock.Now().UnixNano(); return reading{now, now} })
 	l.background = func(f func()) { f() }
 	return l
 }

@@ -32,6 +32,7 @@ type shared interface {
 type Limiter struct {
 	shared
 	seed       maphash.Seed
+	read       func() reading // of the clocks
 	tables     [tables]table
 	returned   atomic.Uint64
 	background func(func()) // runs a function
@@ -58,12 +59,12 @@ func New(e ratelimit.Limiter) (*Limiter, error) {
 	return l, nil
 }
 
-func newLimiter(s shared, read func() (mono, wall int64)) *Limiter {
-	l := &Limiter{shared: s, seed: maphash.MakeSeed(), stop: make(chan struct{})}
+func newLimiter(s shared, read func() reading) *Limiter {
+	l := &Limiter{shared: s, seed: maphash.MakeSeed(), read: read, stop: make(chan struct{})}
 	l.background = l.start
 	for i := range l.tables {
 		t := &l.tables[i]
-		t.clock.init(read)
+		t.clock.last = read()
 		t.places, t.names, t.reasons = map[uint64]int32{}, map[uint64]string{}, map[uint64]*string{}
 	}
 	return l
@@ -89,8 +90,9 @@ func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 	}
 	h, t := l.table(subject)
 	var orphans []orphan
+	r := l.read() // before the lock: two readings take longer than a decision
 	t.mu.Lock()
-	now := t.clock.now()
+	now := t.clock.at(r)
 	e := t.entry(h, p, now, &orphans)
 	if e == nil {
 		t.stats.Asked++
@@ -138,7 +140,7 @@ func (l *Limiter) ask(ctx context.Context, subject string, p *ratelimit.Plan, q 
 	switch {
 	case err == nil:
 		t.learn(h, subject, q, &d, &orphans)
-	case t.fail(h, q, t.clock.now(), p, &d):
+	case t.fail(h, q, t.clock.at(l.read()), p, &d):
 		err = nil
 		t.stats.Local++
 	}
@@ -219,7 +221,7 @@ func (l *Limiter) collect(from func(t *table, now int64, orphans *[]orphan)) (or
 	for i := range l.tables {
 		t := &l.tables[i]
 		t.mu.Lock()
-		from(t, t.clock.now(), &orphans)
+		from(t, t.clock.at(l.read()), &orphans)
 		t.mu.Unlock()
 	}
 	return orphans

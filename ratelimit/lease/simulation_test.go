@@ -32,7 +32,7 @@ func newSimulation(seed uint64, processes int, frozen bool) *simulation {
 	s.engine = newCounted(func() time.Time { return s.now })
 	for range processes {
 		p := &process{rate: 0.91 + 0.18*s.Float64()}
-		p.Limiter = newLimiter(s.engine, func() (int64, int64) { return int64(p.mono), int64(p.wall) })
+		p.Limiter = newLimiter(s.engine, func() reading { return reading{int64(p.mono), int64(p.wall)} })
 		p.background = func(f func()) { p.pending = append(p.pending, f) }
 		s.processes = append(s.processes, p)
 	}
