@@ -30,7 +30,7 @@ type shared interface {
 // A Limiter decides with shares of what a shared engine has left. It is made by [New], and
 // is safe for concurrent use.
 type Limiter struct {
-	shared
+	shared     shared
 	seed       maphash.Seed
 	read       func() reading // of the clocks
 	tables     [tables]table
@@ -113,7 +113,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 		t.stats.Local++
 		q := t.question(e, now, 0)
 		t.mu.Unlock()
-		l.background(func() { l.renew(subject, p, q) })
+		l.renew(subject, p, q)
 		return d, nil
 	}
 	q := t.question(e, now, cost)
@@ -122,9 +122,9 @@ func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 	return l.ask(ctx, subject, p, &q)
 }
 
-// renew asks about a share that still serves.
+// renew asks for a share in the background.
 func (l *Limiter) renew(subject string, p *ratelimit.Plan, q question) {
-	_, _ = l.ask(context.Background(), subject, p, &q)
+	l.background(func() { _, _ = l.ask(context.Background(), subject, p, &q) })
 }
 
 // ask asks the engine, and has the table know the answer.
@@ -136,16 +136,24 @@ func (l *Limiter) ask(ctx context.Context, subject string, p *ratelimit.Plan, q 
 	}
 	h, t := l.table(subject)
 	var orphans []orphan
+	var share question
+	now := l.read()
 	t.mu.Lock()
 	switch {
 	case err == nil:
 		t.learn(h, subject, q, &d, &orphans)
-	case t.fail(h, q, t.clock.at(l.read()), p, &d):
+		if e := t.find(h, p); e != nil && q.cost > 0 && d.Allowed() && e.asking == 0 && e.left() == 0 && t.wants(e) > 0 {
+			share = t.question(e, t.clock.at(now), 0)
+		}
+	case t.fail(h, q, t.clock.at(now), p, &d):
 		err = nil
 		t.stats.Local++
 	}
 	t.mu.Unlock()
 	l.giveBack(orphans)
+	if share.id > 0 {
+		l.renew(subject, p, share)
+	}
 	return d, err
 }
 
@@ -308,6 +316,9 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 	defer l.forget(subject, nil)
 	return l.shared.Unban(ctx, subject)
 }
+
+// Bans implements [ratelimit.Banner].
+func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
 
 // Restore is that of the engine of redislimit; of another engine, it restores nothing.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {

@@ -141,7 +141,8 @@ func (t *table) abandon(e *entry, units int64, orphans *[]orphan) {
 	}
 }
 
-// question returns what to ask about an entry. A cost of 0 is that of no request.
+// question returns what to ask about an entry. Without a request, for the cost 0, it asks for
+// a share: a client that goes away while its request is decided strands none.
 func (t *table) question(e *entry, now, cost int64) (q question) {
 	q = question{asked: now, cost: cost}
 	t.stats.Asked++
@@ -150,7 +151,10 @@ func (t *table) question(e *entry, now, cost int64) (q question) {
 	}
 	t.asks++
 	q.id, e.asking = t.asks, t.asks
-	q.terms = engine.Terms{More: e.wants(of(t.plans[e.plan]).Len()), Denied: int(e.denied)}
+	q.terms.Denied = int(e.denied)
+	if cost == 0 {
+		q.terms.More = t.wants(e)
+	}
 	if left := e.left(); left > 0 && (now >= e.ends || left < cost) {
 		if now >= e.ends {
 			t.stats.Expired += uint64(left)
@@ -162,6 +166,9 @@ func (t *table) question(e *entry, now, cost int64) (q question) {
 	e.denied = 0
 	return q
 }
+
+// wants returns the size of the share to ask for.
+func (t *table) wants(e *entry) int64 { return e.wants(of(t.plans[e.plan]).Len()) }
 
 // learn has the table know an answer, and makes it the decision about the request. Units that
 // are of no use become orphans.
