@@ -298,6 +298,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	r.flood(many, 5000)
 	held := int(r.Stats().Held)
 	r.fake.err = fmt.Errorf("%w: refused", ratelimit.ErrUnavailable)
+	r.clock.Advance(time.Second) // the next request asks, and does not only renew
 	n, failed := 0, 0
 	for range held + 10 {
 		d, err := r.Take(ctx, "ann", many, 1)

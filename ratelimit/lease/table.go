@@ -229,6 +229,7 @@ func (t *table) fail(h uint64, q *question, now int64, p *ratelimit.Plan, d *rat
 		return false
 	}
 	e.units -= q.cost
+	*d = ratelimit.Decision{Plan: p}
 	e.allow(now, q.cost, d)
 	return true
 }
