@@ -1,0 +1,82 @@
+//go:build unix
+
+package fleet
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"time"
+)
+
+// A fault is what can happen to a fleet.
+type fault int
+
+const (
+	nothing fault = iota
+	clocks        // are wrong, which they are from the start
+	killed        // kill -9 of a member, which is started again
+	stopped       // SIGSTOP of a member before windows end, until they have ended
+	outage        // SIGSTOP of Redis likewise, and sometimes kill -9
+	faults
+)
+
+var faultNames = [faults]string{"nothing", "clocks wrong by a tenth", "kill -9", "SIGSTOP", "Redis away"}
+
+// A happened fault has a beginning and an end, in Unix nanoseconds.
+type happened struct {
+	fault
+	begin, end int64
+}
+
+const (
+	before = 400 * time.Millisecond // windows end
+	lasts  = 700 * time.Millisecond
+)
+
+// happen has a fault happen, to a member if it is one of members.
+func (f *fleet) happen(k fault, member int) {
+	switch k {
+	case nothing, clocks:
+		time.Sleep(lasts)
+		return
+	case killed:
+		time.Sleep(time.Duration(rand.Int64N(int64(2 * lasts))))
+	case stopped, outage:
+		const window = int64(2 * time.Second) // of most subjects
+		time.Sleep(time.Duration(window - (time.Now().UnixNano()+int64(before))%window))
+	}
+	h := happened{fault: k, begin: time.Now().UnixNano()}
+	switch k {
+	case killed:
+		f.members[member].kill()
+		f.start(member)
+	case stopped:
+		must(f.T, f.members[member].Process.Signal(syscall.SIGSTOP))
+		time.Sleep(lasts)
+		must(f.T, f.members[member].Process.Signal(syscall.SIGCONT))
+	case outage:
+		f.server.Stop()
+		time.Sleep(lasts)
+		f.server.Cont()
+		if rand.IntN(2) == 0 {
+			f.server.Restart()
+		}
+	}
+	h.end = time.Now().UnixNano()
+	f.faults = append(f.faults, h)
+}
+
+// fault returns what happened in a window, or in the longer one if the room is what was left
+// of that.
+func (f *fleet) fault(v verdict) (k fault) {
+	begin, end := v.number*v.length(), (v.number+1)*v.length()
+	if v.byLonger {
+		begin = v.number / longer * longer * v.length()
+	}
+	for _, h := range f.faults {
+		if h.begin < end && h.end >= begin {
+			k = max(k, h.fault)
+		}
+	}
+	return k
+}
