@@ -169,6 +169,12 @@ func (h *history) beside(subject string, a, b *ratelimit.Plan, cost int64) {
 	}
 	h.took(subject, gotA)
 	h.took(subject, gotB)
+	if gotA.Allowed() != gotB.Allowed() && !gotA.Struck && !gotB.Struck {
+		// A grace is remembered until all windows end that were open at the last refusal.
+		// Which windows these were depends on the order, and no answer shows it.
+		h.note("reset", subject)
+		h.reset(subject)
+	}
 }
 
 // peek compares where a subject stands under each plan.
