@@ -15,8 +15,9 @@ import (
 // the first limited request in the window: they were in flight when it was
 // answered. A window has one grace: none begins when a ban ends in it. The engine
 // forgets one strike for each Decay that passes, and all strikes when it admits a
-// request. A limited request that would be one strike more than Strikes starts a ban.
-// Requests during a ban change nothing.
+// request. It need not remember a limited request once all windows of the subject have ended
+// that were open then. A limited request that would be one strike more than Strikes starts a
+// ban. Requests during a ban change nothing.
 //
 // A client that waits at least Decay between its requests is therefore never
 // banned. A client that doubles its pauses is never banned if Strikes is at least

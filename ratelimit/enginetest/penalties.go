@@ -116,6 +116,16 @@ func testStrikes(e *engineTest) {
 			}
 		}
 	}
+	e.set(start) // a refusal is remembered until all windows have ended that were open then
+	minute, hour := ratelimit.MustPlan("minute", penalty(), ratelimit.PerMinute(1)), strict(penalty())
+	for subject, plans := range map[string][3]*ratelimit.Plan{"before": {minute, minute, hour}, "within": {hour, minute, minute}} {
+		for _, p := range plans {
+			e.takeN(subject, p, 1)
+		}
+	}
+	e.advance(3 * time.Minute)
+	e.wantStruck("the refusal before the hour began is forgotten", e.takeN("before", hour, 1), false)
+	e.wantStruck("the refusal within the hour is not", e.takeN("within", hour, 1), true)
 	e.want("shadow mode gives no strikes", e.takeN("shadow", strict(penalty()).WithoutPenalty(), 1), allowed, 0)
 	for range 5 {
 		e.wantStruck("shadow mode gives no strikes", e.takeN("shadow", strict(penalty()).WithoutPenalty(), 1), false)
