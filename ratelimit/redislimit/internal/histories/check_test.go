@@ -89,7 +89,8 @@ type history struct {
 // call does the calls of one caller.
 func (h *history) call(t testing.TB, caller int) {
 	r := rand.New(rand.NewPCG(h.seed, uint64(caller)))
-	var admitted []admission // what can be refunded
+	leaser, leases := h.engine.(engine.Leaser)
+	var admitted, shares []admission // what can be refunded, and given back
 	for range h.calls {
 		in := input{subject: string(rune('a' + r.IntN(h.subjects))), op: take, cost: 1}
 		switch n := r.IntN(100); {
@@ -112,12 +113,19 @@ func (h *history) call(t testing.TB, caller int) {
 			in.op = charge
 		case n < 50:
 			in.cost = 2
+		case n < 65 && leases:
+			in.op, in.cost, in.terms = lease, r.Int64N(3), engine.Terms{More: r.Int64N(5), Denied: r.IntN(6) / 4}
+			if len(shares) > 0 && r.IntN(2) == 0 {
+				in.subject, in.terms.Back = shares[0].subject, shares[0].d
+				in.terms.Back.Cost = 1 + r.Int64N(in.terms.Back.Cost)
+				shares = shares[1:]
+			}
 		}
 		if h.pace > 0 {
 			time.Sleep(rand.N(h.pace))
 		}
 		called := time.Since(h.start)
-		out, d := h.do(in)
+		out, d := h.do(leaser, in)
 		returned := time.Since(h.start)
 		if out.err != nil {
 			if !h.errors {
@@ -128,6 +136,9 @@ func (h *history) call(t testing.TB, caller int) {
 		}
 		if in.op == take && d.Allowed() {
 			admitted = append(admitted, admission{in.subject, &d})
+		}
+		if out.charged > 0 {
+			shares = append(shares, admission{in.subject, &d})
 		}
 		h.mu.Lock()
 		h.ops = append(h.ops, porcupine.Operation{
@@ -161,11 +172,16 @@ type admission struct {
 	d       *ratelimit.Decision
 }
 
-func (h *history) do(in input) (out output, d ratelimit.Decision) {
+func (h *history) do(leaser engine.Leaser, in input) (out output, d ratelimit.Decision) {
 	ctx := context.Background()
 	switch in.op {
 	case take:
 		d, out.err = h.engine.Take(ctx, in.subject, plan, in.cost)
+	case lease:
+		if d, out.err = leaser.Lease(ctx, in.subject, plan, in.cost, in.terms); d.Allowed() {
+			out.charged = d.Cost
+			out.generation, _ = d.Receipt.Generation()
+		}
 	case peek:
 		d, out.err = h.engine.Peek(ctx, in.subject, plan)
 	case refund:
@@ -202,6 +218,7 @@ type operation string
 
 const (
 	take   operation = "take"
+	lease  operation = "lease"
 	peek   operation = "peek"
 	reset  operation = "reset"
 	refund operation = "refund"
@@ -215,6 +232,7 @@ type input struct {
 	subject string
 	cost    int64
 	d       *ratelimit.Decision // what is refunded
+	terms   engine.Terms        // of a lease
 }
 
 type output struct {
@@ -223,7 +241,9 @@ type output struct {
 	strikesLeft int
 	struck      bool
 	unbanned    bool
-	err         error // what became of the call is not known
+	charged     int64  // by a lease
+	generation  uint32 // of what a lease has charged
+	err         error  // what became of the call is not known
 }
 
 // A state is that of one subject.
@@ -231,6 +251,9 @@ type state struct {
 	used    int64
 	strikes int
 	banned  bool
+
+	leased     bool // so that the generation is known: each engine begins with its own
+	generation uint32
 }
 
 // step does one call. It is the whole of what the engine promises.
@@ -243,7 +266,7 @@ func (s state) step(in input) (state, output) {
 	}
 	switch {
 	case in.op == reset:
-		return state{}, out
+		return state{leased: s.leased, generation: s.generation + 1}, out
 	case in.op == refund:
 		s.used = max(s.used-in.cost, 0)
 		return s, out
@@ -280,6 +303,42 @@ func (s state) step(in input) (state, output) {
 	return s, out
 }
 
+// lease does a lease. The first generation is what an engine says.
+func (s state) lease(in input, got output) (state, output) {
+	if back := in.terms.Back; back != nil {
+		if of, _ := back.Receipt.Generation(); s.leased && of == s.generation {
+			s.used = max(s.used-back.Cost, 0)
+		}
+	}
+	as := func(op operation, cost int64) (state, output) { return s.step(input{op: op, cost: cost}) }
+	share := in.terms.More
+	for i := range engine.Of(plan).Len() {
+		share = min(share, (engine.Of(plan).Quota(i).Limit-s.used-in.cost)/2)
+	}
+	_, out := as(peek, max(in.cost, 1))
+	fits := out.outcome == ratelimit.Allowed
+	if fits && in.cost+share > 0 {
+		s, out = as(take, in.cost+share)
+		if !s.leased && got.err == nil {
+			s.leased, s.generation = true, got.generation
+		}
+		out.charged, out.generation = in.cost+share, s.generation
+		return s, out
+	}
+	struck := false
+	for range in.terms.Denied + int(min(in.cost, 1)) {
+		if !fits {
+			s, out = as(take, max(in.cost, 1))
+			struck = struck || out.struck
+		}
+	}
+	if in.cost == 0 {
+		_, out = as(peek, 1+min(in.terms.More, 1))
+	}
+	out.struck = struck
+	return s, out
+}
+
 var model = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		bySubject := map[string][]porcupine.Operation{}
@@ -295,8 +354,11 @@ var model = porcupine.Model{
 	},
 	Init: func() any { return state{} },
 	Step: func(s, in, out any) (bool, any) {
-		after, want := s.(state).step(in.(input))
-		got := out.(output)
+		call, got := in.(input), out.(output)
+		after, want := s.(state).step(call)
+		if call.op == lease {
+			after, want = s.(state).lease(call, got)
+		}
 		return got.err != nil || got == want, after
 	},
 }
@@ -304,6 +366,13 @@ var model = porcupine.Model{
 func describeCall(in, out any) string {
 	i, o := in.(input), out.(output)
 	what := fmt.Sprintf("%s %s %d", i.op, i.subject, i.cost)
+	if i.op == lease {
+		what += fmt.Sprintf(", %d more, %d denied, charged %d of generation %d", i.terms.More, i.terms.Denied, o.charged, o.generation)
+		if b := i.terms.Back; b != nil {
+			of, _ := b.Receipt.Generation()
+			what += fmt.Sprintf(", %d back of generation %d", b.Cost, of)
+		}
+	}
 	switch {
 	case o.err != nil:
 		return what + ": " + o.err.Error()

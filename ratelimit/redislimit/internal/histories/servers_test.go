@@ -18,6 +18,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -76,6 +77,10 @@ type alternating struct {
 
 func (a alternating) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	return a.engines[rand.IntN(2)].Take(ctx, subject, plan, cost)
+}
+
+func (a alternating) Lease(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
+	return a.engines[rand.IntN(2)].Lease(ctx, subject, plan, cost, terms)
 }
 
 // Connections break now and then. A call that failed may have had an effect, or
