@@ -15,6 +15,9 @@ type counted struct {
 	*memory.Limiter
 	calls atomic.Int64
 	err   error
+
+	givenBack int64 // what Restore returns
+	restored  int   // how often it was called
 }
 
 func newCounted(now func() time.Time) *counted {
@@ -37,4 +40,14 @@ func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, 
 		return ratelimit.Decision{}, c.err
 	}
 	return c.Limiter.Lease(ctx, subject, p, cost, terms)
+}
+
+// Restore charges what the engine has lost, of the plan many.
+func (c *counted) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
+	d, err := c.Peek(ctx, subject, many)
+	if missing := d.States[0].Remaining - known.States[0].Remaining - c.givenBack; err == nil && missing > 0 {
+		_, err = c.Limiter.Take(ctx, subject, many, missing)
+	}
+	c.restored++
+	return c.givenBack, err
 }

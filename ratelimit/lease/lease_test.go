@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -379,3 +380,59 @@ var _ interface {
 	engine.Adjuster
 	ratelimit.Banner
 } = (*Limiter)(nil)
+
+// What a process holds looks like usage that is lost when it is known from one of the answers
+// meanwhile. What the engine has lost is restored, and the share was lost too.
+func TestRestore(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		lose      bool
+		givenBack int64
+		want      int64
+		restored  int
+	}{
+		{"nothing is lost", false, 0, fixedwindow.MaxUnits, 0},
+		{"all is lost", true, 0, 0, 1},
+		{"all was given back", true, 10_000, fixedwindow.MaxUnits, 1},
+		{"some was given back, the rest is lost", true, 10, 10, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t)
+			r.flood(many, 100)
+			known, err := r.fake.Peek(ctx, "ann", many)
+			used, held := r.used(many), r.Stats().Held
+			if err != nil || held == 0 {
+				t.Fatalf("the process holds %d units (%v), want some", held, err)
+			}
+			if r.fake.givenBack = test.givenBack; test.lose && r.fake.Reset(ctx, "ann") != nil {
+				t.Fatal("Reset failed")
+			}
+			if got, err := r.Restore(ctx, "ann", &known); got != test.want || err != nil || r.fake.restored != test.restored {
+				t.Errorf("Restore returned %d, %v after %d calls of the engine's, want %d after %d", got, err, r.fake.restored, test.want, test.restored)
+			}
+			lost := test.want < fixedwindow.MaxUnits
+			if got := r.Stats().Held; (got == 0) != lost {
+				t.Errorf("the process holds %d units, %d before; some are lost: %v", got, held, lost)
+			}
+			if got := r.used(many); lost && got != used-test.givenBack {
+				t.Errorf("%d units are used, want %d: nothing that was lost is given back", got, used-test.givenBack)
+			}
+		})
+	}
+	r := newRig(t)
+	known := ratelimit.Decision{Plan: many}
+	if got, err := (&Limiter{shared: r.fake.Limiter}).Restore(ctx, "ann", &known); got != fixedwindow.MaxUnits || err != nil {
+		t.Errorf("an engine that restores nothing: Restore returned %d, %v", got, err)
+	}
+	if _, err := r.Restore(ctx, "", &known); !errors.Is(err, ratelimit.ErrInvalid) {
+		t.Errorf("without a subject: got error %v, want one that wraps ErrInvalid", err)
+	}
+	known.BanEnds = 1 << 33
+	if got, err := r.Restore(ctx, "ann", &known); got != 0 || err != nil || r.fake.restored != 1 {
+		t.Errorf("a ban is lost: Restore returned %d, %v after %d calls of the engine's, want 0 after 1", got, err, r.fake.restored)
+	}
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	if got, err := r.Restore(ctx, "ann", &ratelimit.Decision{Plan: smooth}); got != 0 || err != nil || r.fake.restored != 2 {
+		t.Errorf("a smooth quota: Restore returned %d, %v after %d calls of the engine's, want 0 after 2", got, err, r.fake.restored)
+	}
+}

@@ -320,14 +320,47 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 // Bans implements [ratelimit.Banner].
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
 
-// Restore is that of the engine of redislimit; of another engine, it restores nothing.
+// Restore is that of the engine of redislimit; of another engine, it restores nothing. What is
+// known counts units of shares as used or as left, as they come and go, so a loss is what the
+// engine by itself has left over that. The share is then worth nothing, and dropped.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
-	if r, ok := l.shared.(interface {
+	r, ok := l.shared.(interface {
 		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
-	}); ok {
-		return r.Restore(ctx, subject, known)
+	})
+	if !ok {
+		return fixedwindow.MaxUnits, nil
 	}
-	return fixedwindow.MaxUnits, nil
+	d, err := l.shared.Peek(ctx, subject, known.Plan)
+	if err != nil {
+		return 0, err
+	}
+	if lost(&d, known, 0) {
+		if givenBack, err = r.Restore(ctx, subject, known); err != nil {
+			return 0, err
+		}
+	}
+	if !lost(&d, known, givenBack) {
+		return fixedwindow.MaxUnits, nil
+	}
+	h, t := l.table(subject)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i, found := t.places[h]; found {
+		t.drop(int(i), new([]orphan))
+	}
+	return givenBack, nil
+}
+
+// lost reports whether an engine has lost usage or a ban, or may have: it has more left than
+// was known, apart from what was given back.
+func lost(d, known *ratelimit.Decision, givenBack int64) bool {
+	for i := range of(d.Plan).Len() {
+		more := d.States[i].Remaining - known.States[i].Remaining - givenBack
+		if of(d.Plan).Kind(i) < 0 || more > 0 && d.States[i].Reset == known.States[i].Reset {
+			return true
+		}
+	}
+	return known.BanEnds > 0 && d.BanEnds == 0
 }
 
 // Stats are what a Limiter did since New, and what it holds.
