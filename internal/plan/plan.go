@@ -269,7 +269,7 @@ func (p *Plan) WindowStart(i int, end int64) int64 {
 	length := int64(q.Window / time.Second)
 	switch {
 	case q.Burst > 0:
-		return end - length - 2
+		return end - int64(p.Bucket(i).Span(q.Limit)>>32) - 2
 	case !q.IsCalendar():
 		return end - length
 	}

@@ -70,6 +70,7 @@ func (p *Plan) WindowEnd(i int, now int64) int64 { return p.inner().WindowEnd(i,
 // opened under another plan, WindowStart returns the earliest time that its kind can
 // have begun at.
 //
-// For the grace of a penalty, the window of a smooth quota is the Window before its
-// Reset, and two seconds, so that it has always begun.
+// For the grace of a penalty, the window of a smooth quota is the time in which the whole
+// limit comes back, before its Reset, and two seconds, so that it has always begun. That time is
+// the Window or, because rates are rounded down, up to 0.03 percent longer.
 func (p *Plan) WindowStart(i int, end int64) int64 { return p.inner().WindowStart(i, end) }

@@ -139,4 +139,11 @@ func testSmoothStrikes(e *engineTest) {
 	d := e.takeN("a", p, 2)
 	e.want("one strike too many", d, banned, 0)
 	e.wantStruck("one strike too many", d, true)
+
+	// A unit takes a little longer than a microsecond, and all of them minutes more than the window.
+	p = ratelimit.MustPlan("long", penalty(), ratelimit.Quota{Limit: 31_622_400_000_000, Window: fixedwindow.MaxLength}.Smooth(31_622_400_000_000))
+	e.takeN("b", p, 31_622_400_000_000)
+	for range 3 {
+		e.wantStruck("within the grace, and nothing is back", e.takeN("b", p, 1), false)
+	}
 }

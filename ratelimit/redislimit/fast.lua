@@ -202,9 +202,8 @@ while takes and at <= last do
             if rf < 0 then rs, rf = rs - 1, rf + SECOND end
             if rf >= SECOND then rs, rf = rs + 1, rf - SECOND end
             if rs > refusing or rs == refusing and (rf > refusing_f or rf == refusing_f and places[q] < place) then
-              local a, b, c, d = byte(lengths[q], 1, 4)
               refusing, refusing_f, place = rs, rf, places[q]
-              start = ending - ((((a - 128) * 256 + b) * 256 + c) * 256 + d) - 2
+              start = ending - spans[p - 4] - 2
             end
           end
         end

@@ -93,7 +93,7 @@ end
 -- start_of returns the start of the window of quota q that has the given end. If it
 -- opened by another calendar, that is the earliest time that it can have begun.
 local function start_of(q, ending)
-  if lengths[q] >= SMOOTH then return ending - (lengths[q] - SMOOTH) - 2 end
+  if spans[q] then return ending - spans[q][3] - 2 end
   for i = 2, boundaries[q] and 5 or 0 do
     if boundaries[q][i] == ending then return boundaries[q][i - 1] end
   end
