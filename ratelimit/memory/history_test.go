@@ -17,11 +17,12 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
-// Random histories of what is the engine's own: floods of new subjects at the
-// bound, restarts, old refunds, and plan switches beside charges. The engine
+// Random histories of what is the engine's own: floods of new subjects at the bound,
+// restarts, old refunds, shares, and plan switches beside charges. The engine
 // answers as the model does, but that after a flood it may have forgotten the
 // subjects that are not held.
 func TestHistories(t *testing.T) {
@@ -62,6 +63,7 @@ type history struct {
 	done   []func(enginetest.Model) // all that was done to the model, clock included
 	limits map[string]map[time.Duration]measure
 	past   []charged
+	leases []lease
 	floods int
 	log    []string
 	diff   string
@@ -71,6 +73,13 @@ type history struct {
 type charged struct {
 	subject string
 	d       ratelimit.Decision
+}
+
+// A lease is an answer of Lease, by the engine and by the model: each has a generation of its
+// own in it.
+type lease struct {
+	subject   string
+	got, want ratelimit.Decision
 }
 
 // A measure is the smallest limit that a window was held against.
@@ -125,6 +134,8 @@ func (h *history) step() {
 		h.reset(subject)
 	case n < 44:
 		h.beside(subject, plan, historyPlans[h.rand.IntN(len(historyPlans))], cost)
+	case n < 52:
+		h.lease(subject, plan, max(cost-2, 0))
 	default:
 		h.note("take", cost, "for", subject, plan)
 		got := takeUnits(h.t, h.engine, subject, plan, cost)
@@ -144,6 +155,39 @@ func (h *history) do(f func(enginetest.Model)) {
 func (h *history) takeModel(subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision) {
 	h.do(func(m enginetest.Model) { d = takeUnits(h.t, m, subject, plan, cost) })
 	return d
+}
+
+// lease charges a share, and often gives back a part of an earlier one.
+func (h *history) lease(subject string, plan *ratelimit.Plan, cost int64) {
+	terms := engine.Terms{More: h.rand.Int64N(8), Denied: max(h.rand.IntN(6)-3, 0)}
+	mine := terms
+	if i := h.rand.IntN(2 * (len(h.leases) + 1)); i < len(h.leases) {
+		back := h.leases[i]
+		back.got.Cost -= h.rand.Int64N(back.got.Cost + 1)
+		back.want.Cost = back.got.Cost
+		subject, terms.Back, mine.Back = back.subject, &back.got, &back.want
+		h.leases = slices.Delete(h.leases, i, i+1)
+		h.note("back:", back.got.Cost, "of", back.got.Plan, back.got.States)
+	}
+	h.note("lease", cost, "for", subject, plan, "and", terms.More, "more,", terms.Denied, "denied")
+	got, err := h.engine.Lease(ctx, subject, plan, cost, terms)
+	must(h.t, err)
+	var want ratelimit.Decision
+	h.do(func(m enginetest.Model) { want, _ = m.Lease(ctx, subject, plan, cost, mine) })
+	if got.Allowed() && got.Cost > 0 {
+		h.leases = append(h.leases, lease{subject, got, want})
+	}
+	if cost+got.Cost > 0 {
+		h.took(subject, got)
+	}
+	if terms.Back != nil {
+		d, err := h.model.Peek(ctx, subject, terms.Back.Plan)
+		must(h.t, err)
+		h.emptied(subject, d)
+	}
+	got.Receipt.SetGeneration(0)
+	want.Receipt.SetGeneration(0)
+	h.diff = diffDecisions(want, got)
 }
 
 // beside takes under two plans at once. One of the two orders explains both
@@ -212,6 +256,7 @@ func (h *history) move() {
 
 func (h *history) restart() {
 	h.note("restart")
+	h.leases = nil
 	save(h.t, h.engine, h.disk)
 	opts := Options{MaxSubjects: historyBound, Now: h.clock.Now, Secret: h.engine.Secret()}
 	h.engine = newLimiter(h.t, opts)
@@ -228,6 +273,7 @@ func (h *history) reset(subject string) {
 		h.diff = err.Error()
 	}
 	delete(h.limits, subject)
+	h.leases = slices.DeleteFunc(h.leases, func(l lease) bool { return l.subject != subject }) // those may be void too
 }
 
 // emptied forgets by which limits the windows of d were measured in which nothing
@@ -289,6 +335,7 @@ var floodPlan = ratelimit.MustPlan("flood", ratelimit.Penalty{}, seconds(1000, 6
 // new ones, so that nothing has to be forgotten before the next flood.
 func (h *history) flood() {
 	h.note("flood")
+	h.leases = nil
 	h.oldest = h.clock.Now() // at the bound, what is over gives way at once
 	for range 2 * historyBound {
 		h.floods++
