@@ -427,6 +427,12 @@ func TestRestore(t *testing.T) {
 	if _, err := r.Restore(ctx, "", &known); !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("without a subject: got error %v, want one that wraps ErrInvalid", err)
 	}
+	r.flood(many, 100)
+	known, err := r.fake.Peek(ctx, "ann", many)
+	r.clock.Advance(time.Minute)
+	if got, _ := r.Restore(ctx, "ann", &known); got != fixedwindow.MaxUnits || err != nil || r.fake.restored != 0 {
+		t.Errorf("a window has ended: Restore returned %d, %v after %d calls of the engine's, want none", got, err, r.fake.restored)
+	}
 	known.BanEnds = 1 << 33
 	if got, err := r.Restore(ctx, "ann", &known); got != 0 || err != nil || r.fake.restored != 1 {
 		t.Errorf("a ban is lost: Restore returned %d, %v after %d calls of the engine's, want 0 after 1", got, err, r.fake.restored)
