@@ -13,6 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -179,6 +180,35 @@ func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
 			o.ObserveInt64(lost, int64(s.Lost))
 			return nil
 		}, circuit, pending, fallbacks, failures, timeouts, opened, lost)
+	})
+}
+
+// ObserveLease reports what an engine with shares holds, and what it did. Call it for one
+// engine.
+func (t *Telemetry) ObserveLease(l *lease.Limiter) error {
+	if t == nil {
+		return nil
+	}
+	if l == nil {
+		return errors.New("telemetry: ObserveLease: the engine must not be nil")
+	}
+	return t.make(func(m *maker) {
+		shares := m.gauge("gatehouse.lease.shares", "{subject}", "Subjects with a share")
+		held := m.gauge("gatehouse.lease.held", "{unit}", "Units of these shares that are not used yet")
+		local := m.counter("gatehouse.lease.local", "{request}", "Decisions without a question to the shared engine")
+		asked := m.counter("gatehouse.lease.asked", "{call}", "Questions to the shared engine")
+		returned := m.counter("gatehouse.lease.returned", "{unit}", "Units that were given back")
+		expired := m.counter("gatehouse.lease.expired", "{unit}", "Units that were not used before their share ended")
+		m.observe(func(_ context.Context, o metric.Observer) error {
+			s := l.Stats()
+			o.ObserveInt64(shares, s.Shares)
+			o.ObserveInt64(held, s.Held)
+			o.ObserveInt64(local, int64(s.Local))
+			o.ObserveInt64(asked, int64(s.Asked))
+			o.ObserveInt64(returned, int64(s.Returned))
+			o.ObserveInt64(expired, int64(s.Expired))
+			return nil
+		}, shares, held, local, asked, returned, expired)
 	})
 }
 

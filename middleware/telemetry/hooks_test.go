@@ -20,6 +20,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -105,13 +106,18 @@ func TestEnginesAreObserved(t *testing.T) {
 	local := must(memory.New(memory.Options{MaxSubjects: 4096}))
 	engine := must(failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1}))
 	defer engine.Close()
-	if err := errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine)); err != nil {
+	shares := must(lease.New(local))
+	if err := errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine), c.ObserveLease(shares)); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.series(t, "gatehouse.failover.circuit"); !cmp.Equal(got, map[string]int64{"closed": 1, "open": 0}) {
 		t.Errorf("the circuit is %v, want closed", got)
 	}
-	local.Take(t.Context(), "owner:ann", free, 1)
+	busy := ratelimit.MustPlan("busy", ratelimit.Penalty{}, ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength})
+	for c.series(t, "gatehouse.lease.shares")[""] != 1 || c.series(t, "gatehouse.lease.held")[""] < 2 {
+		shares.Take(t.Context(), "owner:ann", busy, 1)
+	}
+	shares.Close()
 	engine.Take(t.Context(), "owner:ann", free, 1)
 
 	if got := c.series(t, "gatehouse.failover.circuit"); got["closed"] != 0 || got["open"] != 1 {
@@ -120,6 +126,8 @@ func TestEnginesAreObserved(t *testing.T) {
 	for name, want := range map[string]int64{
 		"gatehouse.engine.subjects": 1, "gatehouse.engine.capacity": local.Stats().Bound,
 		"gatehouse.failover.fallbacks": 1, "gatehouse.failover.failures": 1, "gatehouse.failover.opened": 1,
+		"gatehouse.lease.held": 0, "gatehouse.lease.returned": int64(shares.Stats().Returned), "gatehouse.lease.expired": 0,
+		"gatehouse.lease.local": int64(shares.Stats().Local), "gatehouse.lease.asked": int64(shares.Stats().Asked),
 	} {
 		if got := c.series(t, name)[""]; got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
@@ -215,6 +223,7 @@ func TestNilIsRefused(t *testing.T) {
 	for want, err := range map[string]error{
 		"telemetry: ObserveMemory: the engine must not be nil":    c.ObserveMemory(nil),
 		"telemetry: ObserveFailover: the engine must not be nil":  c.ObserveFailover(nil),
+		"telemetry: ObserveLease: the engine must not be nil":     c.ObserveLease(nil),
 		"telemetry: ObserveInFlight: the limiter must not be nil": c.ObserveInFlight("process", nil),
 		"telemetry: ObserveBans: the engine must not be nil":      c.ObserveBans((*memory.Limiter)(nil)),
 		"telemetry: the MeterProvider must not be a nil *metric.MeterProvider": func() error {
@@ -237,7 +246,7 @@ func TestNilRecordsNothing(t *testing.T) {
 	none.DeprecatedUse("getPet")(nil)
 	none.Unbanned()
 	none.RedisBatch(1, time.Second)
-	if err := errors.Join(none.ObserveBans(nil), none.ObserveMemory(nil), none.ObserveFailover(nil), none.ObserveInFlight("process", nil)); err != nil {
+	if err := errors.Join(none.ObserveBans(nil), none.ObserveMemory(nil), none.ObserveFailover(nil), none.ObserveLease(nil), none.ObserveInFlight("process", nil)); err != nil {
 		t.Error(err)
 	}
 	if d, err := none.Take(t.Context(), answering{d: ratelimit.Decision{Cost: 7}}, "owner:ann", free, 1); d.Cost != 7 || err != nil {

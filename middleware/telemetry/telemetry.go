@@ -28,6 +28,9 @@
 //	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, open
 //	gatehouse.failover.pending          gauge (subject)
 //	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
+//	gatehouse.lease.shares              gauge (subject)
+//	gatehouse.lease.held                gauge (unit)
+//	gatehouse.lease.local, .asked, .returned, .expired   counters
 //	gatehouse.in_flight.requests        counter (request)    gatehouse.limiter, gatehouse.result
 //	gatehouse.in_flight.unshared        counter (request)    gatehouse.limiter
 //	gatehouse.in_flight.running, .waiting   gauges (request) gatehouse.limiter
