@@ -139,3 +139,45 @@ func TestReplicasAdmitTheLimitInEachWindow(t *testing.T) {
 		}
 	})
 }
+
+// With redis_shares, replicas admit at most the limit, count what they admitted in the end,
+// also one that stops, and act on a ban or unban at another one before long.
+func TestReplicasWithShares(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3, "petstore.db", "redis_shares: true\nuncharged: [1000000/minute]\npenalty: {strikes: 0}\n")
+	const limit = 600
+	f.undisturbed(t, func(owner string) func() {
+		key := f.key(t, owner, "600/8784h")
+		c := &crowd{call: call{key: key}, charged: 200}
+		c.run(t, f.balancer.url, 6, 80)
+		denied := c.denied
+		f.restart(t, 0)
+		c.run(t, f.balancer.url, 6, 60)
+		return func() {
+			if denied > 0 || c.admitted > limit {
+				t.Errorf("%d of the first 480 requests were denied, and %d of all admitted, want none and %d at most", denied, c.admitted, limit)
+			}
+			for _, p := range f.replicas {
+				eventually(t, "usage is what was admitted", func() bool { return used(t, p, key) == int64(c.admitted) })
+			}
+		}
+	})
+
+	key := f.roomyKey(t, "bob")
+	load := startTraffic(t, f.balancer.url, key, 4)
+	for _, p := range f.replicas {
+		eventually(t, "a replica does not ask Redis about each request", func() bool { return p.metrics(t)["gatehouse_lease_local_total"] > 0 })
+	}
+	act := func(status int, command ...string) {
+		f.petstore(t, append([]string{"bans"}, command...)...)
+		for _, p := range f.replicas {
+			eventually(t, "a replica acts on "+command[0], func() bool {
+				a, err := call{key: key}.send(t.Context(), p.api)
+				return err == nil && a.status == status
+			})
+		}
+	}
+	act(429, "ban", "bob", "--for=1h", adminListen(f.replicas[0]))
+	act(200, "unban", "bob", adminListen(f.replicas[1]))
+	load.stop()
+}

@@ -39,11 +39,12 @@ type Config struct {
 	Deny  AccessList // refused with 403, even if Allow names them too
 	Allow AccessList // counted, and neither limited nor banned
 
-	Plans     Plans             // the plans that a key can have
-	Anonymous *ratelimit.Plan   // plan of a network, for callers without a valid key
-	Uncharged *ratelimit.Plan   // plan of requests that are not charged; never bans
-	Penalty   ratelimit.Penalty // penalty of Plans and Anonymous
-	OnFailure string            // "local", "open" or "closed": what happens to requests while Redis does not answer
+	Plans       Plans             // the plans that a key can have
+	Anonymous   *ratelimit.Plan   // plan of a network, for callers without a valid key
+	Uncharged   *ratelimit.Plan   // plan of requests that are not charged; never bans
+	Penalty     ratelimit.Penalty // penalty of Plans and Anonymous
+	RedisShares bool              // units of busy subjects are taken from Redis in advance
+	OnFailure   string            // "local", "open" or "closed": what happens to requests while Redis does not answer
 
 	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*
 	TrustedProxies []netip.Prefix // X-Forwarded-For from these is trusted

@@ -83,6 +83,7 @@ func TestFile(t *testing.T) {
 draft_headers: true
 first_key: false
 on_redis_failure: closed
+redis_shares: true
 trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
 cors_origins: [https://app.example, "http://localhost:3000"]
 penalty: {strikes: 3, grace: 500ms, decay: 1m, max: 2d}
@@ -106,7 +107,7 @@ deprecations:
   createPet: {since: 2026-02-01}
 `)
 	want := Default()
-	want.DraftHeaders, want.FirstKey, want.OnFailure = true, false, "closed"
+	want.DraftHeaders, want.FirstKey, want.OnFailure, want.RedisShares = true, false, "closed", true
 	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
 	want.CORSOrigins = []string{"https://app.example", "http://localhost:3000"}
 	p := ratelimit.DefaultPenalty()

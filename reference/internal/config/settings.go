@@ -73,6 +73,8 @@ var settings = []setting{
 		rule: scalar(text, "text", func(c *Config) *[]string { return &c.Redis }, parseRedis, joinRedis).shownAs(redacted)},
 	{name: "on_redis_failure", restart: true, about: "What happens to requests while Redis does not answer: `local` (each server limits by itself), `open` (they are not limited) or `closed` (they get 503).",
 		rule: choice(func(c *Config) *string { return &c.OnFailure }, "local", "open", "closed")},
+	{name: "redis_shares", restart: true, about: "Whether each server takes units of a subject with many requests from Redis in advance, and decides these requests in memory: [when to turn it on](SCALING.md#shares).",
+		rule: yesOrNo(func(c *Config) *bool { return &c.RedisShares })},
 	{name: "plans", about: "The plans that a key can have, each with up to four quotas such as `60/minute`, `60/minute smooth 10`, `10000/month from 17` or `1000/day in Europe/Berlin`, or `custom` if each key has its own, `suspended` to refuse every request, or `unlimited`. The file replaces all of them.",
 		rule: rule{read: (*decoder).plans, show: planValues}},
 	{name: "anonymous", about: "Quotas of callers without a valid key, for each network.",

@@ -14,6 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 	"github.com/animalstore/gatehouse/reference/internal/config"
@@ -47,26 +48,22 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	if c.OnFailure == "local" {
 		opts.Local = local
 	}
-	limiter, err := failover.New(primary, opts)
-	if err != nil {
+	sh := &shared{primary: primary, budget: s.redisBudget, mode: c.OnFailure}
+	var front ratelimit.Limiter = primary
+	if c.RedisShares {
+		if sh.shares, err = lease.New(primary); err != nil {
+			return nil, err
+		}
+		front = sh.shares
+	}
+	if sh.Limiter, err = failover.New(front, opts); err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, unmerged{limiter})
-	sh := &shared{limiter, primary, s.redisBudget, c.OnFailure}
+	s.closers = append(s.closers, sh)
 	if err := sh.probe(ctx); err != nil {
 		log.failed(err)
 	}
 	return sh, nil
-}
-
-// unmerged explains the error of Close while Redis does not answer.
-type unmerged struct{ *failover.Limiter }
-
-func (u unmerged) Close() error {
-	if err := u.Limiter.Close(); err != nil {
-		return fmt.Errorf("cannot count in Redis the requests that were admitted without it: %w", err)
-	}
-	return nil
 }
 
 // redisClient returns a client of one server, or of a cluster if there are several
@@ -107,8 +104,22 @@ func withoutURL(err error) error {
 type shared struct {
 	*failover.Limiter
 	primary *redislimit.Limiter
-	budget  time.Duration // of a probe
-	mode    string        // on_redis_failure
+	shares  *lease.Limiter // between the two; nil: redis_shares is off
+	budget  time.Duration  // of a probe
+	mode    string         // on_redis_failure
+}
+
+// Close also gives back what is left of shares. Its error explains that of package
+// failover while Redis does not answer.
+func (s *shared) Close() error {
+	err := s.Limiter.Close()
+	if s.shares != nil {
+		s.shares.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot count in Redis the requests that were admitted without it: %w", err)
+	}
+	return nil
 }
 
 // probeSubject is the subject with which package failover probes the primary too.

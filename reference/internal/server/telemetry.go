@@ -71,6 +71,9 @@ func (s *state) observeLimiter() error {
 	if s.shared != nil {
 		err = errors.Join(err, s.observer.ObserveFailover(s.shared.Limiter))
 	}
+	if s.shared != nil && s.shared.shares != nil {
+		err = errors.Join(err, s.observer.ObserveLease(s.shared.shares))
+	}
 	return err
 }
 
