@@ -29,8 +29,8 @@ type happened struct {
 }
 
 const (
-	before = 400 * time.Millisecond // windows end
-	lasts  = 700 * time.Millisecond
+	before = 900 * time.Millisecond // windows end; in the meantime requests to Redis time out
+	lasts  = 1200 * time.Millisecond
 )
 
 // happen has a fault happen, to a member if it is one of members.
@@ -40,7 +40,7 @@ func (f *fleet) happen(k fault, member int) {
 		time.Sleep(lasts)
 		return
 	case killed:
-		time.Sleep(time.Duration(rand.Int64N(int64(2 * lasts))))
+		time.Sleep(time.Duration(rand.Int64N(int64(lasts))))
 	case stopped, outage:
 		const window = int64(2 * time.Second) // of most subjects
 		time.Sleep(time.Duration(window - (time.Now().UnixNano()+int64(before))%window))

@@ -63,7 +63,7 @@ func (l ledger) add(subject int, window int64, column int) {
 	binary.NativeEndian.PutUint64(b, binary.NativeEndian.Uint64(b)+1)
 }
 
-// counts are what all members have counted of a subject in a window.
+// counts are what all members have counted of a subject in a window, in units.
 type counts [columns]int64
 
 // A book is the ledgers of all members.
@@ -86,7 +86,7 @@ func newBook(t *testing.T, dir string, members int, began int64) *book {
 func (b *book) read(subject int, window int64) (sum counts) {
 	for _, l := range b.ledgers {
 		for c := range sum {
-			sum[c] += int64(binary.NativeEndian.Uint64(l.at(subject, window, c)))
+			sum[c] += int64(binary.NativeEndian.Uint64(l.at(subject, window, c))) * subjects[subject].cost
 		}
 	}
 	return sum
@@ -99,8 +99,14 @@ type verdict struct {
 	counts         // a crossing admission is counted in the first of the two windows that has room
 	room     int64 // units that the quotas allowed
 	byLonger bool  // the room is what was left of the longer quota
-	over     int64 // admissions without a unit
-	under    int64 // denials of requests that there were units for
+	over     int64 // admitted without units
+	under    int64 // of denied requests that there were units for
+}
+
+// left returns how many units could still have been used.
+func (v *verdict) left() int64 {
+	left := max(v.room-v.counts[admitted], 0)
+	return left - left%v.cost
 }
 
 // verdicts calls visit with each window in which there were requests.
@@ -118,10 +124,10 @@ func (b *book) verdicts(visit func(verdict)) {
 			}
 			v.counts[admitted] += carried
 			v.over = max(v.counts[admitted]-v.room, 0)
-			here := min(v.counts[crossing], max(v.room-v.counts[admitted], 0))
+			here := min(v.counts[crossing], v.left())
 			v.counts[admitted] += here
 			carried = v.counts[crossing] - here
-			v.under = min(v.counts[denied], max(v.room-v.counts[admitted], 0))
+			v.under = min(v.counts[denied], v.left())
 			used += v.counts[admitted]
 			if v.counts[admitted]+v.counts[denied] > 0 {
 				visit(v)

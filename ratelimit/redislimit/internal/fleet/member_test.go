@@ -42,7 +42,7 @@ func beMember(config string) error {
 	if err := json.Unmarshal([]byte(config), &m); err != nil {
 		return err
 	}
-	client := redis.NewClient(&redis.Options{Addr: m.Addr, ReadTimeout: time.Second, DialerRetries: 1})
+	client := redis.NewClient(&redis.Options{Addr: m.Addr, ReadTimeout: 500 * time.Millisecond, DialerRetries: 1})
 	shared, err := redislimit.New(client, redislimit.Options{})
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (m *member) load(end context.Context, i int, stop context.CancelCauseFunc) 
 			window, made = w, 0
 		}
 		for due := s.due(now, m.Number, m.Members); made < due && now/s.length() == window; made++ {
-			d, err := m.limiter.Take(context.Background(), name, plan, 1)
+			d, err := m.limiter.Take(context.Background(), name, plan, s.cost)
 			if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
 				stop(err)
 				return

@@ -35,7 +35,7 @@ type report struct {
 }
 
 type row struct {
-	windows, admitted, over int64
+	windows, admitted, over, failed int64
 
 	// Of windows with a demand below the limit, and above it. Under is the denials of requests
 	// that there were units for, room those units, and worst the largest part of a limit.
@@ -61,6 +61,7 @@ func (r *row) add(v verdict) {
 	r.windows++
 	r.admitted += v.counts[admitted]
 	r.over += v.over
+	r.failed += v.counts[failed]
 	p := &r.above
 	if v.inWindow(v.number) < 1 {
 		p = &r.below
@@ -72,11 +73,11 @@ func (r *row) add(v verdict) {
 
 func (r *report) String() string {
 	var b strings.Builder
-	b.WriteString("\n| processes | | windows | admitted | over | denied at 0.95 of the limit | worst window | under above the limit | worst window |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("\n| processes | | windows | admitted | over | failed | denied at 0.95 of the limit | worst window | under above the limit | worst window |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, name := range r.names {
 		w := r.rows[name]
 		part := func(n int64, of int64) float64 { return 100 * float64(n) / float64(max(of, 1)) }
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d, %.2f %% | %.1f %% | %.2f %% | %.1f %% |\n", name, w.windows, w.admitted, w.over,
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d, %.2f %% | %.1f %% | %.2f %% | %.1f %% |\n", name, w.windows, w.admitted, w.over, w.failed,
 			w.below.under, part(w.below.under, w.below.room), 100*w.below.worst, part(w.above.under, w.above.room), 100*w.above.worst)
 	}
 	return b.String()

@@ -14,6 +14,7 @@ type subject struct {
 	limit   int64
 	window  int64 // seconds
 	traffic traffic
+	cost    int64     // of each request
 	demand  []float64 // of one window after the other, again and again, in limits
 	longer  int64     // the limit of the longer windows
 }
@@ -25,7 +26,10 @@ const longer = 5
 var subjects = func() (all []subject) {
 	for _, s := range []subject{{limit: 10, window: 2}, {limit: 60, window: 2}, {limit: 1000, window: 2}, {limit: 100_000, window: 5}} {
 		for t := range traffics {
-			s.traffic = t
+			s.traffic, s.cost = t, 1
+			if t == skewed {
+				s.cost = 3
+			}
 			s.demand, s.longer = []float64{0.95}, longer*s.limit
 			all = append(all, s)
 			// Shares are held when the first of these windows ends, and in the second one all
@@ -65,7 +69,7 @@ func (t traffic) String() string { return [...]string{"steady", "rotating", "ske
 // window began. The sum over all members is the demand.
 func (s *subject) due(now int64, member, members int) int64 {
 	w, x := now/s.length(), float64(now%s.length())/float64(s.length())
-	until := func(x float64) int64 { return int64(math.Floor(s.inWindow(w) * float64(s.limit) * x)) }
+	until := func(x float64) int64 { return int64(math.Floor(s.inWindow(w) * float64(s.limit/s.cost) * x)) }
 	all := until(x)
 	switch s.traffic {
 	case steady:
