@@ -26,6 +26,10 @@ type Leaser interface {
 	// of terms.Back may have been given back. As for Take, what was charged in a call
 	// whose deadline has passed is given back.
 	//
+	// The Receipt has the generation of the subject's usage, also if nothing was charged. One
+	// that differs from that of a share means that the subject was Reset or lost since: the
+	// share must not be spent.
+	//
 	// The units of a smooth quota would come at a wrong rate if they were spent later. With a
 	// plan that has one, More over 0 is an error that wraps [ratelimit.ErrInvalid] and
 	// [errors.ErrUnsupported].

@@ -29,7 +29,7 @@ var leases = []promise{
 	},
 	{
 		name: "gives back nothing to a subject that was reset", test: testLeaseReset,
-		text: "units that were charged before a Reset are not given back after it",
+		text: "units that were charged before a Reset are not given back after it; every answer tells which is which",
 	},
 	{
 		name: "leases in calendar windows", test: testLeaseCalendar, needsClock: true,
@@ -213,8 +213,19 @@ func testLeaseReset(e *engineTest) {
 		}
 	}
 	before := e.lease("a", p, 1, engine.Terms{More: 30})
+	same := func(what string, d ratelimit.Decision, want bool) {
+		e.Helper()
+		is, _ := d.Receipt.Generation()
+		if was, _ := before.Receipt.Generation(); is == was != want {
+			e.Errorf("%s: the generation is %d, and was %d: the same is %t, want %t", what, is, was, !want, want)
+		}
+	}
+	same("a view", e.lease("a", p, 0, engine.Terms{}), true)
+	same("a denial", e.lease("a", p, 70, engine.Terms{}), true)
+	same("no share", e.lease("a", plan(ratelimit.PerDay(1)), 0, engine.Terms{More: 1}), true)
 	reset()
 	e.takeN("a", p, 40)
+	same("a view after the reset", e.lease("a", p, 0, engine.Terms{}), false)
 	e.want("a share of before the reset", e.lease("a", p, 1, unspent(before, 30)), allowed, 59)
 	after := e.lease("a", p, 1, engine.Terms{More: 8})
 	reset()

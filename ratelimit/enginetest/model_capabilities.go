@@ -55,7 +55,7 @@ func (m *model) adjust(name string, d *ratelimit.Decision, units, added int64) {
 	}
 }
 
-func (m *model) Lease(_ context.Context, name string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
+func (m *model) Lease(_ context.Context, name string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (d ratelimit.Decision, err error) {
 	d, back, err := engine.DecideLease(name, plan, cost, terms)
 	if err != nil || d.Outcome != 0 {
 		return d, err
@@ -68,6 +68,7 @@ func (m *model) Lease(_ context.Context, name string, plan *ratelimit.Plan, cost
 		}
 	}
 	requests := min(terms.Denied, 20_000) + int(min(cost, 1)) // no penalty allows so many
+	defer func() { d.Receipt.SetGeneration(m.resets[name]) }()
 	if d = m.peek(name, plan, max(cost, 1)); d.Allowed() {
 		requests = 0
 		share := terms.More
@@ -75,9 +76,7 @@ func (m *model) Lease(_ context.Context, name string, plan *ratelimit.Plan, cost
 			share = min(share, (d.States[i].Remaining-cost)/2)
 		}
 		if cost+share > 0 {
-			d = m.take(name, plan, cost+share)
-			d.Receipt.SetGeneration(m.resets[name])
-			return d, nil
+			return m.take(name, plan, cost+share), nil
 		}
 	}
 	struck := false

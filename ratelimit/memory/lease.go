@@ -51,6 +51,7 @@ func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan,
 	if cost == 0 && (!d.Allowed() || d.Cost == 0) {
 		x.view(&d, 1+min(terms.More, 1)) // of one unit left, none is a share
 	}
+	d.Receipt.SetGeneration(x.generation)
 	return d, nil
 }
 
@@ -67,9 +68,6 @@ func (x *ruling) ruleLease(name string, d *ratelimit.Decision, refused int) erro
 		x.strike(d)
 	}
 	x.rule(name, d)
-	if d.Allowed() {
-		d.Receipt.SetGeneration(x.generation)
-	}
 	return nil
 }
 

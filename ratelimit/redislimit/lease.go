@@ -79,13 +79,13 @@ func (g *group) leased() (d ratelimit.Decision, err error) {
 	switch {
 	case charged:
 		d, err = g.decision(g.plan, x.own+x.share, 0)
-		d.Receipt.SetGeneration(x.generation)
 	case x.own > 0:
 		d, err = g.decision(g.plan, x.own, x.refused-1)
 	default:
 		d, err = g.view(g.plan, 1+min(x.more, 1)) // of one unit left, none is a share
 		d.Cost = 0
 	}
+	d.Receipt.SetGeneration(x.generation)
 	d.Struck = g.letter == banStarted || g.letter == denied && g.limited > 0
 	return d, err
 }
