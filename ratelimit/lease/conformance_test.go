@@ -27,7 +27,7 @@ type forgetful struct{ *Limiter }
 func (f forgetful) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	d, err := f.Limiter.Take(ctx, subject, p, cost)
 	if !d.Allowed() {
-		f.forget(subject, nil)
+		f.forget(subject)
 	}
 	return d, err
 }

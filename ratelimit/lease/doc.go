@@ -28,20 +28,24 @@
 // # What is weaker
 //
 //   - Units in the shares of other processes are refused here, and may be unused: at most
-//     what each of them used in the last two seconds, and half of its part of what was left.
-//     Shares that get no requests for two seconds are given back. The share of a process
-//     that is killed is lost until its windows end.
+//     twice what each of them used in the last two seconds, and half of its part of what was
+//     left. A share that gets no requests for two seconds is given back. The share of a process
+//     that is killed is lost until its windows end, and so are units that were on their way
+//     back when the engine did not answer.
+//   - A share is given back in the background when its subject gets requests with another plan
+//     or further charges. Until then the engine refuses its units to them.
 //   - Remaining does not count what others have in their shares as used by them alone: it
 //     may rise when they give units back.
 //   - A ban by hand, an unban or a reset in another process, and what that gives back, takes
 //     effect within a second, unless the engine does not answer: then shares serve until
 //     their windows end.
-//   - Strikes are counted by each process and told to the engine with its next question. If the
-//     subject is then admitted, they are forgotten.
+//   - Strikes are counted by each process and told to the engine with its next question, or two
+//     seconds after the last request. If the subject is then admitted, they are forgotten; and
+//     if the engine does not answer.
 //
 // # Which traffic
 //
-// A subject with fewer than eight requests in a second is asked of the engine, exactly as
+// A subject that uses fewer than eight units in two seconds is asked of the engine, exactly as
 // without this package, and so are limits of which less than some sixteen units are left.
 // So are plans with a smooth quota, requests with further charges (TakeAll), and subjects
 // that have windows of another plan. A subject that sends more is decided here.

@@ -20,13 +20,13 @@ type entry struct {
 	struck     bool   // the denial was a strike
 	generation uint32 // of the receipt
 	strikes    int32  // how many further denials start no ban
-	denied     int32  // strikes since the last answer, which the engine does not know
+	denied     int32  // strikes that the engine does not know
 
 	// The last answer of the engine, and for how long it counts.
 	asked  int64 // when it was asked
 	time   int64 // the engine's clock, Unix nanoseconds
 	fresh  int64 // until then nothing is asked
-	stale  int64 // until then requests that come while it is asked need not wait
+	stale  int64 // until then requests need not wait for what is asked
 	ends   int64 // from then on it says nothing
 	states [plan.MaxQuotas]ratelimit.State
 	bans   int64 // end of the ban, Unix seconds
@@ -81,24 +81,28 @@ type step uint8
 const (
 	answered step = iota
 	renew         // it is answered, and the entry is to be asked about in the background
-	ask
+	check         // the share has the units, and the entry is to be asked about before
+	ask           // the engine decides
 )
 
-// decide answers a request from what the entry knows, if it can.
-func (e *entry) decide(now, cost int64, d *ratelimit.Decision) step {
-	e.count(now, cost)
+// decide answers a request from what the entry knows, if it can. If checked, the engine was
+// asked just now.
+func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) step {
 	if now >= e.ends {
 		return ask
 	}
 	waits := e.asking != 0 && now < e.stale // another request asks
 	switch {
 	case e.kind == share:
-		if e.units < cost || now >= e.stale && !waits && !e.failing {
+		if e.units < cost {
 			return ask
+		}
+		if now >= e.stale && !e.failing && !checked {
+			return check
 		}
 		e.units -= cost
 		e.allow(now, cost, d)
-		if e.asking == 0 && (now >= e.fresh || 2*e.units < e.size) {
+		if e.asking == 0 && (checked || now >= e.fresh || 2*e.units < e.size) {
 			return renew
 		}
 		return answered
@@ -134,11 +138,13 @@ func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 	engine.Complete(d)
 }
 
-// show adds what is left of the share to what the engine has left.
+// show adds what is left of the share to what the engine has left. After a Reset elsewhere
+// that would be more than the limit.
 func (e *entry) show(d *ratelimit.Decision) {
-	for i := range engine.Of(d.Plan).Len() {
-		if d.States[i].Reset == e.states[i].Reset {
-			d.States[i].Remaining += e.left()
+	p := of(d.Plan)
+	for i := range p.Len() {
+		if s := &d.States[i]; s.Reset == e.states[i].Reset {
+			s.Remaining = min(s.Remaining+e.left(), p.Limit(i))
 		}
 	}
 }
@@ -151,45 +157,53 @@ func (e *entry) refuse(now, cost int64, d *ratelimit.Decision, o ratelimit.Outco
 	engine.Complete(d)
 }
 
-// wants returns how many units to take in advance: those of the last one or two seconds, and
-// at most half of this process's part of what is left.
+// excess returns by how many units the share is too large, for traffic that has become less.
+func (e *entry) excess() int64 {
+	if over := e.left() - 2*e.own; over >= smallest && !e.failing {
+		return over
+	}
+	return 0
+}
+
+// wants returns how many units to take in advance, so that the share has those of the last
+// one or two seconds, and at most half of this process's part of what the subject has left.
 func (e *entry) wants(n int) int64 {
-	if e.mixed || e.own < smallest {
+	if e.mixed {
 		return 0
 	}
 	left := e.states[0].Remaining
 	for _, s := range e.states[1:n] {
 		left = min(left, s.Remaining)
 	}
+	left += e.left()
 	part := float64(e.own) / float64(e.own+e.others+3*smallest)
-	if want := min(e.own, int64(float64(left)/2*part)); want >= smallest {
-		return want
+	if size := min(e.own, int64(float64(left)/2*part)); size >= smallest {
+		return max(size-e.left(), 0)
 	}
 	return 0
 }
 
-// learn has the entry know an answer of the engine to a question. It returns the units of
-// the share before that the answer has no use for.
-func (e *entry) learn(q *question, d *ratelimit.Decision) (orphans int64) {
+// learn has the entry know an answer of the engine to a question, which made its share so
+// many units larger. It returns those of the share before that must not be used now.
+func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans int64) {
 	same := e.sameWindows(d)
 	if same && e.time > 0 {
 		e.measure(q, d)
 	}
-	e.mixed = d.Receipt.Others[0].Length > 0
-	if e.left() > 0 && q.plain() {
-		return 0 // the share is as new
+	if d.Cost > 0 && d.Allowed() {
+		e.mixed = d.Receipt.Others[0].Length > 0
 	}
 	left := e.left()
 	generation, _ := d.Receipt.Generation()
-	if !same || e.generation != generation || d.Outcome == ratelimit.Banned {
+	if !same || e.generation != generation || e.mixed || d.Outcome == ratelimit.Banned {
 		orphans, left = left, 0
 	}
-	more := int64(0)
-	if d.Allowed() {
-		more = d.Cost - q.cost
-	}
 	e.asked, e.time, e.states, e.generation, e.bans = q.asked, d.Time, d.States, generation, d.BanEnds
-	e.struck, e.strikes, e.denied, e.failing = d.Struck, int32(d.StrikesLeft), 0, false
+	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
+	e.denied = max(min(e.denied-int32(q.terms.Denied), e.strikes), 0)
+	if d.Outcome != ratelimit.Limited {
+		e.denied = 0
+	}
 	switch {
 	case d.Outcome == ratelimit.Banned:
 		e.know(banned, bannedFresh, bannedStale, d.BanEnds*second-d.Time)

@@ -13,11 +13,21 @@ import (
 // A counted engine counts the questions of requests, and fails if it has an error.
 type counted struct {
 	*memory.Limiter
-	calls atomic.Int64
-	err   error
+	calls  atomic.Int64
+	err    error
+	before func(context.Context) // what happens once, while it is asked
 
 	givenBack int64 // what Restore returns
 	restored  int   // how often it was called
+}
+
+func (c *counted) ask(ctx context.Context) error {
+	c.calls.Add(1)
+	if f := c.before; f != nil {
+		c.before = nil
+		f(ctx)
+	}
+	return c.err
 }
 
 func newCounted(now func() time.Time) *counted {
@@ -29,15 +39,15 @@ func newCounted(now func() time.Time) *counted {
 }
 
 func (c *counted) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if c.calls.Add(1); c.err != nil {
-		return ratelimit.Decision{}, c.err
+	if err := c.ask(ctx); err != nil {
+		return ratelimit.Decision{}, err
 	}
 	return c.Limiter.Take(ctx, subject, p, cost)
 }
 
 func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
-	if c.calls.Add(1); c.err != nil {
-		return ratelimit.Decision{}, c.err
+	if err := c.ask(ctx); err != nil {
+		return ratelimit.Decision{}, err
 	}
 	return c.Limiter.Lease(ctx, subject, p, cost, terms)
 }

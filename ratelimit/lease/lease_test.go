@@ -26,6 +26,7 @@ var (
 	ctx   = context.Background()
 	start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	many  = ratelimit.MustPlan("many", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10_000), ratelimit.PerDay(100_000))
+	more  = ratelimit.MustPlan("more", ratelimit.Penalty{}, ratelimit.PerMinute(20_000))
 	lax   = ratelimit.MustPlan("lax", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
 	few   = ratelimit.MustPlan("few", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10), ratelimit.PerDay(1000))
 )
@@ -75,6 +76,11 @@ func (r *rig) used(p *ratelimit.Plan) int64 {
 		r.Fatal(err)
 	}
 	return p.Quotas()[0].Limit - d.States[0].Remaining
+}
+
+func (r *rig) find() *entry {
+	h, t := r.table("ann")
+	return t.find(h, many)
 }
 
 func (r *rig) sweep() { r.returnAll(r.collect((*table).sweep)) }
@@ -194,6 +200,44 @@ func TestStrikesOfSeveralProcessesAddUp(t *testing.T) {
 	}
 }
 
+// No strike is lost while the engine is asked, or when the subject pauses.
+func TestStrikesAreNotLost(t *testing.T) {
+	for name, tell := range map[string]func(r *rig){
+		"with a request": func(r *rig) {
+			r.clock.Advance(150 * time.Millisecond)
+			r.fake.before = func(context.Context) {
+				for range 3 {
+					r.take(few, 1)
+				}
+			}
+			r.take(few, 1)
+			r.clock.Advance(150 * time.Millisecond)
+		},
+		"without one": func(r *rig) {
+			r.take(few, 1)
+			r.take(few, 1)
+			r.take(few, 1)
+			r.clock.Advance(2 * time.Second)
+			r.sweep()
+			r.take(few, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.flood(few, 10)
+			r.take(few, 1)
+			r.clock.Advance(2100 * time.Millisecond)
+			for range 4 {
+				r.take(few, 1)
+			}
+			tell(r)
+			if d := r.take(few, 1); d.StrikesLeft != 1 {
+				t.Errorf("after 9 strikes of 10 %d are left", d.StrikesLeft)
+			}
+		})
+	}
+}
+
 func TestCommandsOfThisProcessActAtOnce(t *testing.T) {
 	r := newRig(t)
 	r.flood(many, 1000)
@@ -248,7 +292,7 @@ func TestSharesAreGivenBack(t *testing.T) {
 	}{
 		"idle":         {func(r *rig) { r.clock.Advance(2 * time.Second); r.sweep() }, 0},
 		"not idle yet": {func(r *rig) { r.clock.Advance(time.Second); r.sweep() }, -1},
-		"another plan": {func(r *rig) { r.take(ratelimit.MustPlan("more", ratelimit.Penalty{}, ratelimit.PerMinute(20_000)), 1) }, 1},
+		"another plan": {func(r *rig) { r.take(more, 1) }, 1},
 		"a plan that is smooth": {func(r *rig) {
 			r.take(ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(60)), 1)
 		}, 1},
@@ -257,6 +301,16 @@ func TestSharesAreGivenBack(t *testing.T) {
 			if err := r.TakeAll(ctx, all, make([]ratelimit.Decision, 2)); err != nil {
 				r.Fatal(err)
 			}
+		}, 1},
+		"a plan for which there is no room": {func(r *rig) {
+			_, full := r.table("ann")
+			for i := 0; len(full.plans) < maxPlans; i++ {
+				if _, t := r.table(fmt.Sprint(i)); t == full {
+					p := ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+					_, _ = r.Take(ctx, fmt.Sprint(i), p, 1)
+				}
+			}
+			r.take(more, 1)
 		}, 1},
 		"a cost above it": {func(r *rig) { r.take(many, 6000) }, -1},
 	} {
@@ -271,6 +325,139 @@ func TestSharesAreGivenBack(t *testing.T) {
 				t.Errorf("%+v, want a share", s)
 			}
 		})
+	}
+}
+
+// A share has what the last two seconds used, and not more when it is taken often.
+func TestShareFollowsTheTraffic(t *testing.T) {
+	r := newRig(t)
+	hour := ratelimit.MustPlan("hour", ratelimit.DefaultPenalty(), ratelimit.PerHour(1_000_000))
+	for _, test := range []struct{ requests, each, most int }{{3000, 10, 200}, {10, 1000, 2 * smallest}} {
+		for range test.requests {
+			r.take(hour, 1)
+			r.clock.Advance(time.Duration(test.each) * time.Millisecond)
+		}
+		if held := r.Stats().Held; held > int64(test.most) {
+			t.Errorf("after requests each %d ms %d units are held, want at most %d", test.each, held, test.most)
+		}
+	}
+}
+
+// A subject with units in the share is not refused when the engine has no more, however slow
+// its requests are.
+func TestShareIsUsedUp(t *testing.T) {
+	r := newRig(t)
+	p := ratelimit.MustPlan("hour", ratelimit.DefaultPenalty(), ratelimit.PerHour(1000))
+	r.flood(p, 100)
+	if _, err := r.fake.Take(ctx, "ann", p, 1000-r.used(p)); err != nil {
+		t.Fatal(err)
+	}
+	held := r.Stats().Held
+	for i := range held {
+		if d := r.take(p, 1); !d.Allowed() {
+			t.Fatalf("request %d of %d is %v", i, held, d.Outcome)
+		}
+		r.clock.Advance(1100 * time.Millisecond)
+	}
+	if d := r.take(p, 1); held == 0 || d.Allowed() {
+		t.Errorf("after the last of %d units: %v", held, d.Outcome)
+	}
+}
+
+// A share of before a Reset elsewhere is not spent after the next question, and Remaining is
+// never more than the limit.
+func TestResetElsewhere(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 2000)
+	if err := r.fake.Reset(ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := r.Peek(ctx, "ann", many); err != nil || d.Remaining() != 10_000 {
+		t.Errorf("Peek: %d remain, %v", d.Remaining(), err)
+	}
+	r.clock.Advance(time.Second)
+	for i := range 5 {
+		if d := r.take(many, 1); d.Remaining() != int64(9999-i) {
+			t.Errorf("after request %d %d remain", i, d.Remaining())
+		}
+	}
+	if r.Close(); r.used(many) != 5 {
+		t.Errorf("%d are used, want 5", r.used(many))
+	}
+}
+
+// Peek does not show units of a window that has ended.
+func TestPeekWithAnEndedShare(t *testing.T) {
+	r := newRig(t)
+	p := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1000), ratelimit.PerDay(100_000))
+	r.flood(p, 200)
+	r.clock.Set(start.Add(time.Minute))
+	if _, err := r.fake.Take(ctx, "ann", p, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := r.Peek(ctx, "ann", p); err != nil || d.Outcome != ratelimit.Limited || d.RetryAfter != time.Minute || r.Stats().Held == 0 {
+		t.Errorf("got %v for %v, %v, %+v", d.Outcome, d.RetryAfter, err, r.Stats())
+	}
+}
+
+// Whatever happens while the engine is asked about a share, no unit of it stays charged; a share
+// that the request has no use for is lost if there is no answer.
+func TestWhileTheEngineIsAsked(t *testing.T) {
+	const held = 698
+	for name, test := range map[string]struct {
+		cost   int64
+		before func(r *rig, ctx context.Context)
+		used   int64
+	}{
+		"Close":        {600, func(r *rig, _ context.Context) { r.Close() }, 2600},
+		"Reset":        {600, func(r *rig, _ context.Context) { _ = r.Reset(ctx, "ann") }, 0},
+		"another plan": {600, func(r *rig, _ context.Context) { r.take(more, 1) }, 2601},
+		"its caller goes away": {held + 1, func(r *rig, given context.Context) {
+			if given.Err() != nil {
+				r.Error("the engine would not answer")
+			}
+		}, 2000 + held + 1},
+		"the engine panics": {held + 1, func(r *rig, _ context.Context) { panic("the engine") }, 2000 + held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			if r.flood(many, 2000); r.Stats().Held != held {
+				t.Fatalf("%+v, want that %d are held", r.Stats(), held)
+			}
+			r.fake.before = func(ctx context.Context) { test.before(r, ctx) }
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			func() {
+				defer func() { _ = recover() }()
+				if d, err := r.Take(ctx, "ann", many, test.cost); err != nil || !d.Allowed() {
+					t.Errorf("got %v, %v", d.Outcome, err)
+				}
+			}()
+			if e := r.find(); e != nil && e.asking > 0 {
+				t.Error("nothing more will be asked")
+			}
+			if n := r.Stats().Returned; name == "its caller goes away" && n != held {
+				t.Errorf("%d were given back, want %d", n, held)
+			}
+			if r.Close(); r.used(many) != test.used {
+				t.Errorf("%d are used, want %d", r.used(many), test.used)
+			}
+		})
+	}
+}
+
+// A request that began before Close, and goes on after it, takes no share.
+func TestCloseBeforeARequestHasTheLock(t *testing.T) {
+	r := newRig(t)
+	r.take(many, 50)
+	read := r.read
+	r.read = func() reading {
+		r.read = read
+		r.Close()
+		return read()
+	}
+	if r.take(many, 50); r.used(many) != 100 || r.Stats().Held > 0 {
+		t.Errorf("%d are used, want 100, %+v", r.used(many), r.Stats())
 	}
 }
 

@@ -81,80 +81,129 @@ func (l *Limiter) table(subject string) (uint64, *table) {
 
 // Take implements [ratelimit.Limiter].
 func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if p == nil || of(p).Len() == 0 || of(p).Check(subject, cost) != nil || l.closed.Load() {
+	if p == nil || of(p).Len() == 0 || of(p).Check(subject, cost) != nil {
 		return l.shared.Take(ctx, subject, p, cost)
 	}
 	if of(p).Smooth() {
-		l.forget(subject, p)
+		l.forget(subject)
 		return l.shared.Take(ctx, subject, p, cost)
 	}
+	err = l.take(ctx, subject, p, cost, false, &d)
+	return d, err
+}
+
+// take makes d the decision. If checked, the share may serve without another question.
+func (l *Limiter) take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64, checked bool, d *ratelimit.Decision) (err error) {
 	h, t := l.table(subject)
 	var orphans []orphan
 	r := l.read() // before the lock: two readings take longer than a decision
 	t.mu.Lock()
 	now := t.clock.at(r)
-	e := t.entry(h, p, now, &orphans)
+	var e *entry
+	if !l.closed.Load() {
+		e = t.entry(h, p, now, &orphans)
+	}
 	if e == nil {
 		t.stats.Asked++
 		t.mu.Unlock()
-		return l.shared.Take(ctx, subject, p, cost)
+		l.giveBack(orphans)
+		*d, err = l.shared.Take(ctx, subject, p, cost)
+		return err
+	}
+	if !checked {
+		e.count(now, cost)
 	}
 	d.Plan = p
-	next := e.decide(now, cost, &d)
-	if next == answered {
+	var q question
+	next := e.decide(now, cost, checked, d)
+	switch next {
+	case answered:
 		t.stats.Local++
 		if e.kind == banned {
 			d.Receipt.BanReason = t.reason(h)
 		}
-		t.mu.Unlock()
-		return d, nil
-	}
-	if next == renew {
+	case renew:
 		t.stats.Local++
-		q := t.question(e, now, 0)
-		t.mu.Unlock()
-		l.renew(subject, p, q)
-		return d, nil
+		q = t.share(e, now)
+	case check:
+		q = t.question(e, now, 0)
+	case ask:
+		q = t.question(e, now, cost)
 	}
-	q := t.question(e, now, cost)
 	t.mu.Unlock()
-	l.giveBack(orphans)
-	return l.ask(ctx, subject, p, &q)
+	switch next {
+	case answered:
+	case renew:
+		l.renew(subject, p, q)
+	case check:
+		if err = l.ask(ctx, subject, p, &q, d); err != nil || d.Outcome != ratelimit.Banned {
+			*d = ratelimit.Decision{}
+			return l.take(ctx, subject, p, cost, true, d)
+		}
+		d.Cost = cost
+		engine.Complete(d)
+	case ask:
+		l.giveBack(orphans)
+		err = l.ask(ctx, subject, p, &q, d)
+	}
+	return err
 }
 
 // renew asks for a share in the background.
 func (l *Limiter) renew(subject string, p *ratelimit.Plan, q question) {
-	l.background(func() { _, _ = l.ask(context.Background(), subject, p, &q) })
+	l.background(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		var d ratelimit.Decision
+		_ = l.ask(ctx, subject, p, &q, &d)
+	})
 }
 
-// ask asks the engine, and has the table know the answer.
-func (l *Limiter) ask(ctx context.Context, subject string, p *ratelimit.Plan, q *question) (d ratelimit.Decision, err error) {
-	if q.plain() && q.cost > 0 {
-		d, err = l.shared.Take(ctx, subject, p, q.cost)
+// ask asks the engine, and has the answer heard, or that there was none: also if it panics.
+func (l *Limiter) ask(ctx context.Context, subject string, p *ratelimit.Plan, q *question, d *ratelimit.Decision) (err error) {
+	answered := false
+	defer func() { l.hear(subject, p, q, d, answered) }()
+	if q.take {
+		*d, err = l.shared.Take(ctx, subject, p, q.cost)
 	} else {
-		d, err = l.shared.Lease(ctx, subject, p, q.cost, q.terms)
+		// What a caller that goes away was charged is lost, and so would be what comes back.
+		ctx, cancel := attentive(ctx)
+		defer cancel()
+		*d, err = l.shared.Lease(ctx, subject, p, q.cost, q.terms)
 	}
+	answered = err == nil
+	return err
+}
+
+// attentive returns a context with the deadline of ctx that is not cancelled before.
+func attentive(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	}
+	return context.WithoutCancel(ctx), func() {}
+}
+
+// hear has the table know an answer, or that there was none. A subject that was admitted may
+// then get a share.
+func (l *Limiter) hear(subject string, p *ratelimit.Plan, q *question, d *ratelimit.Decision, answered bool) {
 	h, t := l.table(subject)
 	var orphans []orphan
 	var share question
 	now := l.read()
 	t.mu.Lock()
-	switch {
-	case err == nil:
-		t.learn(h, subject, q, &d, &orphans)
+	if answered {
+		t.learn(h, subject, q, d, &orphans)
 		if e := t.find(h, p); e != nil && q.cost > 0 && d.Allowed() && e.asking == 0 && e.left() == 0 && t.wants(e) > 0 {
-			share = t.question(e, t.clock.at(now), 0)
+			share = t.share(e, t.clock.at(now))
 		}
-	case t.fail(h, q, t.clock.at(now), p, &d):
-		err = nil
-		t.stats.Local++
+	} else {
+		t.fail(h, q, t.clock.at(now), p)
 	}
 	t.mu.Unlock()
 	l.giveBack(orphans)
 	if share.id > 0 {
 		l.renew(subject, p, share)
 	}
-	return d, err
 }
 
 // start runs f on a goroutine that Close waits for, or here if that is too late.
@@ -202,7 +251,7 @@ func (l *Limiter) returnAll(orphans []orphan) {
 		all.Go(func() {
 			defer func() { <-free }()
 			o := &orphans[i]
-			if _, err := l.shared.Lease(ctx, o.subject, o.charge.Plan, 0, engine.Terms{Back: &o.charge}); err == nil {
+			if _, err := l.shared.Lease(ctx, o.subject, o.charge.Plan, 0, engine.Terms{Back: &o.charge, Denied: int(o.denied)}); err == nil {
 				l.returned.Add(uint64(o.charge.Cost))
 			}
 		})
@@ -235,8 +284,8 @@ func (l *Limiter) collect(from func(t *table, now int64, orphans *[]orphan)) (or
 	return orphans
 }
 
-// Close gives back all shares, which takes two seconds at most, and waits for what runs in
-// the background. Requests can still be decided, by the engine.
+// Close gives back all shares and waits for what runs in the background. Each takes two seconds
+// at most, if the engine keeps deadlines. Requests can still be decided, by the engine.
 func (l *Limiter) Close() {
 	l.closing.Lock()
 	closed := l.closed.Swap(true)
@@ -256,18 +305,18 @@ func (l *Limiter) Close() {
 // TakeAll implements [engine.MultiTaker]. The engine decides.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	for i := range charges {
-		l.forget(charges[i].Subject, nil)
+		l.forget(charges[i].Subject)
 	}
 	return l.shared.TakeAll(ctx, charges, decisions)
 }
 
-// forget drops what is known of a subject, unless it is under the given plan. Windows of
-// another plan may open, to which the share is not charged.
-func (l *Limiter) forget(subject string, unless *ratelimit.Plan) {
+// forget drops what is known of a subject. Windows of another plan may open, to which the
+// share is not charged.
+func (l *Limiter) forget(subject string) {
 	h, t := l.table(subject)
 	var orphans []orphan
 	t.mu.Lock()
-	if i, found := t.places[h]; found && t.plans[t.entries[i].plan] != unless {
+	if i, found := t.places[h]; found {
 		t.drop(int(i), &orphans)
 	}
 	t.mu.Unlock()
@@ -284,36 +333,39 @@ func (l *Limiter) Peek(ctx context.Context, subject string, p *ratelimit.Plan) (
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.find(h, p); e != nil && e.left() > 0 {
-		e.show(&d)
-		if d.Outcome == ratelimit.Limited {
+		was := d.Outcome
+		if e.show(&d); was == ratelimit.Limited {
 			d.Outcome = ratelimit.Allowed
 		}
-		engine.Complete(&d)
+		if engine.Complete(&d); d.Outcome == ratelimit.Allowed && d.Remaining() == 0 {
+			d.Outcome = was
+			engine.Complete(&d)
+		}
 	}
 	return d, nil
 }
 
 // Adjust implements [engine.Adjuster].
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	defer l.forget(subject, nil)
+	defer l.forget(subject)
 	return l.shared.Adjust(ctx, subject, d, units, id)
 }
 
 // Reset forgets subject.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	defer l.forget(subject, nil)
+	defer l.forget(subject)
 	return l.shared.Reset(ctx, subject)
 }
 
 // Ban implements [ratelimit.Banner].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	defer l.forget(subject, nil)
+	defer l.forget(subject)
 	return l.shared.Ban(ctx, subject, length, reason)
 }
 
 // Unban implements [ratelimit.Banner].
 func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
-	defer l.forget(subject, nil)
+	defer l.forget(subject)
 	return l.shared.Unban(ctx, subject)
 }
 
@@ -367,8 +419,8 @@ func lost(d, known *ratelimit.Decision, givenBack int64) bool {
 type Stats struct {
 	Local    uint64 // decisions without the engine
 	Asked    uint64 // questions to the engine
-	Returned uint64 // units that were given back
-	Expired  uint64 // units that were not used before their share ended
+	Returned uint64 // units of shares that were given back
+	Expired  uint64 // of all those, the units of shares that had ended
 	Shares   int64  // subjects with a share now
 	Held     int64  // units of these shares
 }
@@ -379,7 +431,8 @@ func (l *Limiter) Stats() Stats {
 	for i := range l.tables {
 		t := &l.tables[i]
 		t.mu.Lock()
-		all.Local, all.Asked, all.Expired = all.Local+t.stats.Local, all.Asked+t.stats.Asked, all.Expired+t.stats.Expired
+		all.Local, all.Asked = all.Local+t.stats.Local, all.Asked+t.stats.Asked
+		all.Returned, all.Expired = all.Returned+t.stats.Returned, all.Expired+t.stats.Expired
 		for j := range t.entries {
 			if left := t.entries[j].left(); left > 0 {
 				all.Shares, all.Held = all.Shares+1, all.Held+left

@@ -40,11 +40,9 @@ type question struct {
 	id    uint64 // 0: another one is under way, and the answer does not matter
 	asked int64
 	cost  int64
+	take  bool // it is a Take, of which the answer has no generation
 	terms engine.Terms
 }
-
-// plain reports whether the question is a Take.
-func (q *question) plain() bool { return q.terms == engine.Terms{} }
 
 // back returns how many units it gives back.
 func (q *question) back() int64 {
@@ -54,10 +52,12 @@ func (q *question) back() int64 {
 	return q.terms.Back.Cost
 }
 
-// An orphan is a share that nobody will use.
+// An orphan is what the engine has to be told when no request asks: units of a share that
+// will not be used, and strikes.
 type orphan struct {
 	subject string
 	charge  ratelimit.Decision // its Cost is what is given back
+	denied  int32
 }
 
 // entry returns the entry of a hash under a plan, or nil if there is no room. What is left
@@ -79,7 +79,7 @@ func (t *table) entry(h uint64, p *ratelimit.Plan, now int64, orphans *[]orphan)
 			t.plans = append(t.plans, nil)
 		}
 	}
-	if len(t.entries) == maxEntries && !t.makeRoom(now) {
+	if len(t.entries) == maxEntries && !t.makeRoom(now, orphans) {
 		return nil
 	}
 	t.plans[number] = p
@@ -98,11 +98,11 @@ func (t *table) find(h uint64, p *ratelimit.Plan) *entry {
 }
 
 // makeRoom drops an entry that was not used lately and has no share, if it finds one.
-func (t *table) makeRoom(now int64) bool {
+func (t *table) makeRoom(now int64, orphans *[]orphan) bool {
 	for range searched {
 		t.hand = (t.hand + 1) % len(t.entries)
 		if e := &t.entries[t.hand]; e.left() == 0 && now-e.last > second {
-			t.drop(t.hand, nil)
+			t.drop(t.hand, orphans)
 			return true
 		}
 	}
@@ -112,8 +112,7 @@ func (t *table) makeRoom(now int64) bool {
 // drop removes the i-th entry. The last one takes its place.
 func (t *table) drop(i int, orphans *[]orphan) {
 	e := &t.entries[i]
-	t.abandon(e, e.left(), orphans)
-	delete(t.names, e.hash)
+	t.abandon(e, orphans)
 	delete(t.reasons, e.hash)
 	delete(t.places, e.hash)
 	if t.uses[e.plan]--; t.uses[e.plan] == 0 {
@@ -134,36 +133,50 @@ func (t *table) charge(e *entry, units int64) ratelimit.Decision {
 	return d
 }
 
-// abandon makes units of the share of an entry an orphan.
-func (t *table) abandon(e *entry, units int64, orphans *[]orphan) {
-	if units > 0 {
-		*orphans = append(*orphans, orphan{t.names[e.hash], t.charge(e, units)})
+// abandon makes an orphan of what an entry has that the engine must be told.
+func (t *table) abandon(e *entry, orphans *[]orphan) {
+	if e.left() > 0 || e.denied > 0 {
+		*orphans = append(*orphans, orphan{t.names[e.hash], t.charge(e, e.left()), e.denied})
 	}
+	e.kind, e.units, e.denied = nothing, 0, 0
+	delete(t.names, e.hash)
 }
 
-// question returns what to ask about an entry. Without a request, for the cost 0, it asks for
-// a share: a client that goes away while its request is decided strands none.
+// question returns what to ask about an entry, for a request, or for the cost 0 for none. It
+// asks for no share: one of a client that goes away meanwhile would be lost.
 func (t *table) question(e *entry, now, cost int64) (q question) {
-	q = question{asked: now, cost: cost}
+	q = question{asked: now, cost: cost, take: cost > 0}
 	t.stats.Asked++
 	if e.asking != 0 {
 		return q
 	}
 	t.asks++
 	q.id, e.asking = t.asks, t.asks
+	// What comes back is lost if the engine does not answer.
+	if e.left() > 0 && (now >= e.ends || e.units < cost && !e.failing) {
+		t.giveIn(e, now, e.left(), &q)
+	}
 	q.terms.Denied = int(e.denied)
-	if cost == 0 {
-		q.terms.More = t.wants(e)
+	q.take = cost > 0 && e.left() == 0 && q.terms == engine.Terms{}
+	return q
+}
+
+// giveIn has a question give back units of the share.
+func (t *table) giveIn(e *entry, now, units int64, q *question) {
+	charge := t.charge(e, units)
+	q.terms.Back = &charge
+	if e.units -= units; now >= e.ends {
+		t.stats.Expired += uint64(units)
 	}
-	if left := e.left(); left > 0 && (now >= e.ends || left < cost) {
-		if now >= e.ends {
-			t.stats.Expired += uint64(left)
-		}
-		back := t.charge(e, left)
-		q.terms.Back = &back
-		e.kind, e.units = nothing, 0
+}
+
+// share returns the question for more units of a share, or fewer.
+func (t *table) share(e *entry, now int64) question {
+	q := t.question(e, now, 0)
+	if over := e.excess(); over > 0 {
+		t.giveIn(e, now, over, &q)
 	}
-	e.denied = 0
+	q.terms.More = t.wants(e)
 	return q
 }
 
@@ -178,20 +191,24 @@ func (t *table) learn(h uint64, subject string, q *question, d *ratelimit.Decisi
 		more = d.Cost - q.cost
 	}
 	e := t.find(h, d.Plan)
-	switch {
-	case e != nil && e.asking == q.id && q.id > 0:
-		e.asking = 0
-		before := *e
-		t.abandon(&before, e.learn(q, d), orphans)
-		t.keep(e, subject, d.Receipt.BanReason)
-	case more > 0: // the subject was forgotten meanwhile
+	mine := e != nil && e.asking == q.id && q.id > 0 // otherwise it was forgotten meanwhile
+	if more > 0 && (!mine || d.Receipt.Others[0].Length > 0) {
 		charge := *d
-		charge.Cost = more
-		*orphans = append(*orphans, orphan{strings.Clone(subject), charge})
+		charge.Cost, more = more, 0
+		*orphans = append(*orphans, orphan{subject, charge, 0})
 	}
+	if mine {
+		e.asking = 0
+		t.stats.Returned += uint64(q.back())
+		before := t.charge(e, 0)
+		if before.Cost = e.learn(q, d, more); before.Cost > 0 {
+			*orphans = append(*orphans, orphan{subject, before, 0})
+		}
+		t.keep(e, subject, d.Receipt.BanReason)
+	}
+	d.Receipt.SetGeneration(0)
 	if d.Allowed() {
 		d.Cost = q.cost
-		d.Receipt.SetGeneration(0)
 		if e != nil {
 			e.show(d)
 		}
@@ -202,7 +219,7 @@ func (t *table) learn(h uint64, subject string, q *question, d *ratelimit.Decisi
 // keep keeps what an entry needs that has pointers.
 func (t *table) keep(e *entry, subject string, reason *string) {
 	switch {
-	case e.kind != share:
+	case e.kind != share && !e.struck:
 		delete(t.names, e.hash)
 	case t.names[e.hash] == "":
 		t.names[e.hash] = strings.Clone(subject)
@@ -214,38 +231,29 @@ func (t *table) keep(e *entry, subject string, reason *string) {
 	}
 }
 
-// fail notes that a question had no answer, and reports whether the request is answered from
-// what is left of the share.
-func (t *table) fail(h uint64, q *question, now int64, p *ratelimit.Plan, d *ratelimit.Decision) bool {
+// fail notes that a question had no answer. What is left of the share then serves for longer,
+// and what the engine was told is not told again.
+func (t *table) fail(h uint64, q *question, now int64, p *ratelimit.Plan) {
 	e := t.find(h, p)
-	if e != nil && e.asking == q.id {
-		e.asking = 0
+	if e == nil {
+		return
 	}
-	if e == nil || e.left() == 0 || now >= e.ends {
-		return false
+	if e.asking == q.id {
+		e.asking, e.denied = 0, e.denied-int32(q.terms.Denied)
 	}
 	e.failing, e.fresh, e.size = true, now+limitedFresh, 0
-	if q.cost == 0 || e.units < q.cost {
-		return false
-	}
-	e.units -= q.cost
-	*d = ratelimit.Decision{Plan: p}
-	e.allow(now, q.cost, d)
-	return true
 }
 
 // sweep drops what was not used lately, and collects the shares that have ended or are idle.
 func (t *table) sweep(now int64, orphans *[]orphan) {
 	for i := len(t.entries) - 1; i >= 0; i-- {
-		switch e := &t.entries[i]; {
-		case e.asking != 0:
-		case now-e.last >= idle:
+		e := &t.entries[i]
+		if left := e.left(); left > 0 && now >= e.ends {
+			t.stats.Expired += uint64(left)
+			t.abandon(e, orphans)
+		}
+		if now-e.last >= idle {
 			t.drop(i, orphans)
-		case e.left() > 0 && now >= e.ends:
-			t.stats.Expired += uint64(e.units)
-			t.abandon(e, e.units, orphans)
-			e.kind, e.units = nothing, 0
-			delete(t.names, e.hash)
 		}
 	}
 }
