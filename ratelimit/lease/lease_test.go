@@ -540,6 +540,40 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
+// A refund, as of a request that ended in a 5xx, costs one question, and leaves the share.
+func TestRefundsLeaveTheShare(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 1000)
+	before := r.fake.calls.Load()
+	for range 20 {
+		d := r.take(many, 1)
+		if err := r.Adjust(ctx, "ann", &d, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.Advance(time.Millisecond)
+		r.flood(many, 99)
+	}
+	if asked := r.fake.calls.Load() - before; asked > 60 {
+		t.Errorf("%d questions for 2000 requests with 20 refunds, want at most 60", asked)
+	}
+	if d := r.take(many, 1); d.Remaining() != 10_000-1000-20*99-1 {
+		t.Errorf("%d remain, want %d", d.Remaining(), 10_000-1000-20*99-1)
+	}
+	b, err := r.Take(ctx, "cat", few, 10)
+	if err != nil || !b.Allowed() {
+		t.Fatal(b, err)
+	}
+	if d, err := r.Take(ctx, "cat", few, 1); err != nil || d.Allowed() {
+		t.Fatal(d, err)
+	}
+	if err := r.Adjust(ctx, "cat", &b, 9, ""); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := r.Take(ctx, "cat", few, 1); err != nil || !d.Allowed() {
+		t.Errorf("after a refund: got %v (%v), want no remembered denial", d.Outcome, err)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for name, e := range map[string]ratelimit.Limiter{"nil": nil, "less": struct{ ratelimit.Limiter }{newCounted(nil)}} {
 		if _, err := New(e); err == nil {

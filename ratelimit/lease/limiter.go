@@ -345,10 +345,19 @@ func (l *Limiter) Peek(ctx context.Context, subject string, p *ratelimit.Plan) (
 	return d, nil
 }
 
-// Adjust implements [engine.Adjuster].
+// Adjust implements [engine.Adjuster]. The next request of the subject asks the engine.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	defer l.forget(subject)
-	return l.shared.Adjust(ctx, subject, d, units, id)
+	err := l.shared.Adjust(ctx, subject, d, units, id)
+	h, t := l.table(subject)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i, found := t.places[h]; found {
+		e := &t.entries[i]
+		if e.stale = 0; e.left() == 0 {
+			e.ends = 0
+		}
+	}
+	return err
 }
 
 // Reset forgets subject.
