@@ -142,8 +142,11 @@ func testSmoothStrikes(e *engineTest) {
 
 	// A unit takes a little longer than a microsecond, and all of them minutes more than the window.
 	p = ratelimit.MustPlan("long", penalty(), ratelimit.Quota{Limit: 31_622_400_000_000, Window: fixedwindow.MaxLength}.Smooth(31_622_400_000_000))
-	e.takeN("b", p, 31_622_400_000_000)
-	for range 3 {
-		e.wantStruck("within the grace, and nothing is back", e.takeN("b", p, 1), false)
+	e.takeN("beside a window", plan(ratelimit.PerMinute(9)), 1)
+	for _, subject := range []string{"alone", "beside a window"} {
+		e.takeN(subject, p, 31_622_400_000_000)
+		for range 3 {
+			e.wantStruck("within the grace, and nothing is back", e.takeN(subject, p, 1), false)
+		}
 	}
 }
