@@ -229,7 +229,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans i
 func (e *entry) know(k kind, fresh, stale, lasts int64) {
 	e.kind, e.units = k, 0
 	e.ends = e.asked + safe(lasts)
-	e.fresh, e.stale = min(e.asked+fresh, e.ends), min(e.asked+stale, e.ends)
+	e.fresh, e.stale = e.asked+fresh, e.asked+stale
 }
 
 // left returns what is left of a share.

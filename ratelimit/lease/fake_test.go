@@ -16,6 +16,7 @@ type counted struct {
 	calls  atomic.Int64
 	err    error
 	before func(context.Context) // what happens once, while it is asked
+	each   func(what string)     // what happens before and after each question of a request or share
 
 	givenBack int64 // what Restore returns
 	restored  int   // how often it was called
@@ -30,6 +31,12 @@ func (c *counted) ask(ctx context.Context) error {
 	return c.err
 }
 
+func (c *counted) step(what string, asks bool) {
+	if c.each != nil && asks {
+		c.each(what)
+	}
+}
+
 func newCounted(now func() time.Time) *counted {
 	l, err := memory.New(memory.Options{Now: now})
 	if err != nil {
@@ -42,6 +49,8 @@ func (c *counted) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 	if err := c.ask(ctx); err != nil {
 		return ratelimit.Decision{}, err
 	}
+	c.step("ask", true)
+	defer c.step("answer", true)
 	return c.Limiter.Take(ctx, subject, p, cost)
 }
 
@@ -49,6 +58,9 @@ func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, 
 	if err := c.ask(ctx); err != nil {
 		return ratelimit.Decision{}, err
 	}
+	asks := cost > 0 || terms.More > 0 || terms.Back == nil
+	c.step("ask", asks)
+	defer c.step("answer", asks)
 	return c.Limiter.Lease(ctx, subject, p, cost, terms)
 }
 

@@ -143,9 +143,24 @@ func TestDenialsAreRemembered(t *testing.T) {
 	if d.Outcome != ratelimit.Limited || d.RetryAfter != start.Add(time.Minute).Sub(r.clock.Now()) || d.StrikesLeft != -1 {
 		t.Errorf("got %v for %v, %d strikes left", d.Outcome, d.RetryAfter, d.StrikesLeft)
 	}
-	r.clock.Advance(d.RetryAfter)
-	if d := r.take(lax, 1); !d.Allowed() {
-		t.Errorf("in the next minute: %v", d.Outcome)
+	r.clock.Advance(100 * time.Millisecond)
+	r.fake.before = func(context.Context) { // the engine takes long: others ask too
+		asked := r.fake.calls.Load()
+		if r.take(lax, 1); r.fake.calls.Load() != asked {
+			t.Error("what was refused just now is asked about again")
+		}
+		r.clock.Advance(200 * time.Millisecond)
+		if r.take(lax, 1); r.fake.calls.Load() == asked {
+			t.Error("a denial is remembered for 200 ms")
+		}
+	}
+	r.take(lax, 1)
+	r.clock.Set(start.Add(time.Minute))
+	for _, cost := range []int64{8, 8, 1} {
+		r.take(lax, cost)
+	}
+	if r.used(lax) != 9 {
+		t.Errorf("%d are used, want that the small request is admitted after the large one was not", r.used(lax))
 	}
 }
 
@@ -274,8 +289,8 @@ func TestCommandsElsewhere(t *testing.T) {
 	if err := r.fake.Ban(ctx, "ann", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := r.flood(many, 2000); n > 1000 {
-		t.Errorf("%d requests were admitted, and the first was a second before the last, want at most 1000", n)
+	if n, _ := r.flood(many, 2000); n > 1000 || r.used(many) != 3000+int64(n) {
+		t.Errorf("%d requests were admitted, the first a second before the last, and %d are used, want at most 1000 more", n, r.used(many))
 	}
 	if _, err := r.fake.Unban(ctx, "ann"); err != nil {
 		t.Fatal(err)
@@ -461,6 +476,65 @@ func TestCloseBeforeARequestHasTheLock(t *testing.T) {
 	}
 }
 
+// An answer about the next minute has no use for the share of this one.
+func TestMinuteEndsWhileTheEngineIsAsked(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 2000)
+	r.fake.before = func(context.Context) { r.clock.Set(start.Add(time.Minute)) }
+	r.take(many, r.Stats().Held-100)
+	held := r.Stats().Held
+	if r.take(many, held); held == 0 || r.used(many) < held {
+		t.Errorf("%d of %d units are used", r.used(many), held)
+	}
+}
+
+// While another process opens windows of another plan, to which the share is not charged, it
+// is not used, and comes back.
+func TestOtherPlanElsewhere(t *testing.T) {
+	r := newRig(t)
+	hour := ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerHour(10_000))
+	r.flood(many, 2000)
+	if _, err := r.fake.Take(ctx, "ann", hour, 1); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := r.flood(many, 2000)
+	before := r.used(hour)
+	if r.take(many, 10); r.Stats().Held != 0 || r.used(hour) != before+10 || r.used(many) != int64(2011+n) {
+		t.Errorf("%+v, %d used of the hour and %d of the minute", r.Stats(), r.used(hour), r.used(many))
+	}
+	r.take(many, 9000)
+	r.clock.Advance(time.Second)
+	if r.take(many, 10); r.Stats().Held != 0 {
+		t.Errorf("after a denial: %+v", r.Stats())
+	}
+}
+
+// A share ends with its window also if the clock of the process is slow, or stood still while
+// the machine was suspended.
+func TestShareEndsInTime(t *testing.T) {
+	for name, read := range map[string]func(passed int64) reading{
+		"both clocks are slow":            func(n int64) reading { return reading{n * 10 / 11, n * 10 / 11} },
+		"the monotonic clock stood still": func(n int64) reading { return reading{min(n, 59.5e9), n} },
+		"the wall clock was set back":     func(n int64) reading { return reading{n, min(n, 59.5e9)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.Limiter = newLimiter(r.fake, func() reading { return read(int64(r.clock.Now().Sub(start))) })
+			r.background = func(f func()) { f() }
+			r.take(many, 100)
+			r.clock.Set(start.Add(59500 * time.Millisecond))
+			r.take(many, 100)
+			if r.take(many, 100); r.Stats().Held == 0 {
+				t.Fatalf("%+v, want a share", r.Stats())
+			}
+			r.clock.Set(start.Add(time.Minute))
+			if d := r.take(many, 1); d.Reset() != start.Add(2*time.Minute).Unix() {
+				t.Errorf("a request of the next minute is decided with %+v", d.States[0])
+			}
+		})
+	}
+}
+
 // A share that is not used before its window ends is given back to the day.
 func TestShareOfAnEndedWindow(t *testing.T) {
 	r := newRig(t)
@@ -487,7 +561,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	held := int(r.Stats().Held)
 	r.fake.err = fmt.Errorf("%w: refused", ratelimit.ErrUnavailable)
 	r.clock.Advance(time.Second) // the next request asks, and does not only renew
-	n, failed := 0, 0
+	n, failed, before := 0, 0, r.fake.calls.Load()
 	for range held + 10 {
 		d, err := r.Take(ctx, "ann", many, 1)
 		switch {
@@ -499,6 +573,9 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			t.Fatal(d, err)
 		}
 		r.clock.Advance(time.Millisecond)
+	}
+	if asked := int(r.fake.calls.Load() - before); asked > held/100+20 {
+		t.Errorf("%d questions, want one each 100 ms and 10 of requests", asked)
 	}
 	if n != held || failed != 10 {
 		t.Errorf("%d were admitted and %d failed, want %d and 10", n, failed, held)
