@@ -180,8 +180,8 @@ func (h *history) do(leaser engine.Leaser, in input) (out output, d ratelimit.De
 	case lease:
 		if d, out.err = leaser.Lease(ctx, in.subject, plan, in.cost, in.terms); d.Allowed() {
 			out.charged = d.Cost
-			out.generation, _ = d.Receipt.Generation()
 		}
+		out.generation, _ = d.Receipt.Generation()
 	case peek:
 		d, out.err = h.engine.Peek(ctx, in.subject, plan)
 	case refund:
@@ -242,7 +242,7 @@ type output struct {
 	struck      bool
 	unbanned    bool
 	charged     int64  // by a lease
-	generation  uint32 // of what a lease has charged
+	generation  uint32 // that the answer of a lease names
 	err         error  // what became of the call is not known
 }
 
@@ -252,7 +252,7 @@ type state struct {
 	strikes int
 	banned  bool
 
-	leased     bool // so that the generation is known: each engine begins with its own
+	leased     bool // charged by a lease, so that the generation is known: each engine begins with its own
 	generation uint32
 }
 
@@ -303,7 +303,7 @@ func (s state) step(in input) (state, output) {
 	return s, out
 }
 
-// lease does a lease. The first generation is what an engine says.
+// lease does a lease. The generation is what the engine says when a lease first charges.
 func (s state) lease(in input, got output) (state, output) {
 	if back := in.terms.Back; back != nil {
 		if of, _ := back.Receipt.Generation(); s.leased && of == s.generation {
@@ -335,7 +335,10 @@ func (s state) lease(in input, got output) (state, output) {
 	if in.cost == 0 {
 		_, out = as(peek, 1+min(in.terms.More, 1))
 	}
-	out.struck = struck
+	out.struck, out.generation = struck, got.generation
+	if s.leased {
+		out.generation = s.generation
+	}
 	return s, out
 }
 
