@@ -45,7 +45,7 @@
 //
 // # Which traffic
 //
-// A subject that uses fewer than eight units in two seconds is asked of the engine, exactly as
+// A subject that uses fewer than some eight units a second is asked of the engine, exactly as
 // without this package, and so are limits of which less than some sixteen units are left.
 // So are plans with a smooth quota, requests with further charges (TakeAll), and subjects
 // that have windows of another plan. A subject that sends more is decided here.

@@ -33,9 +33,9 @@ type entry struct {
 	units  int64 // of a share, that are left; of a denial, the cost
 	size   int64 // of the share when it was taken
 
-	// The traffic: units of the last one or two seconds.
+	// The traffic: units of about the last two seconds.
 	last   int64 // request
-	halved int64 // when both were halved
+	faded  int64 // when both last became less
 	own    int64 // that this process was asked for
 	others int64 // that other processes were charged
 }
@@ -67,10 +67,15 @@ const (
 // goes wrong by a tenth at most.
 func safe(nanos int64) int64 { return nanos - nanos/11 }
 
-// count counts a request in the traffic.
+// count counts a request in the traffic. An eighth of what is counted is forgotten each
+// quarter of a second, so that it is about that of two seconds.
 func (e *entry) count(now, cost int64) {
-	if n := (now - e.halved) / second; n > 0 {
-		e.own, e.others, e.halved = e.own>>min(n, 62), e.others>>min(n, 62), now
+	n := (now - e.faded) / (second / 4)
+	if n > 0 {
+		e.faded = now
+	}
+	for ; n > 0 && e.own+e.others > 0; n-- {
+		e.own, e.others = e.own*7/8, e.others*7/8
 	}
 	e.own, e.last = e.own+cost, now
 }
@@ -166,9 +171,9 @@ func (e *entry) excess() int64 {
 }
 
 // wants returns how many units to take in advance, so that the share has those of the last
-// one or two seconds, and at most half of this process's part of what the subject has left.
+// two seconds, and at most half of this process's part of what the subject has left.
 func (e *entry) wants(n int) int64 {
-	if e.mixed {
+	if e.mixed || e.left() == 0 && e.own < 2*smallest {
 		return 0
 	}
 	left := e.states[0].Remaining

@@ -85,7 +85,7 @@ func (t *table) entry(h uint64, p *ratelimit.Plan, now int64, orphans *[]orphan)
 	t.plans[number] = p
 	t.uses[number]++
 	t.places[h] = int32(len(t.entries))
-	t.entries = append(t.entries, entry{hash: h, plan: uint16(number), last: now, halved: now})
+	t.entries = append(t.entries, entry{hash: h, plan: uint16(number), last: now, faded: now})
 	return &t.entries[len(t.entries)-1]
 }
 
