@@ -218,6 +218,15 @@ func TestStrikesOfSeveralProcessesAddUp(t *testing.T) {
 // No strike is lost while the engine is asked, or when the subject pauses.
 func TestStrikesAreNotLost(t *testing.T) {
 	for name, tell := range map[string]func(r *rig){
+		"with two requests, the first has no answer": func(r *rig) { // three are lost: told twice is worse
+			r.clock.Advance(150 * time.Millisecond)
+			r.fake.err = ratelimit.ErrUnavailable
+			_, _ = r.Take(ctx, "ann", few, 1)
+			r.fake.err = nil
+			for range 7 {
+				r.take(few, 1)
+			}
+		},
 		"with a request": func(r *rig) {
 			r.clock.Advance(150 * time.Millisecond)
 			r.fake.before = func(context.Context) {
@@ -298,6 +307,17 @@ func TestCommandsElsewhere(t *testing.T) {
 	if n, _ := r.flood(many, 2000); n < 1000 {
 		t.Errorf("%d of 2000 requests were admitted, want all after a second", n)
 	}
+	r.clock.Advance(time.Second)
+	if err := r.fake.Ban(ctx, "ann", time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	banned := func(what string) {
+		if d := r.take(many, 3); d.Outcome != ratelimit.Banned || d.Cost != 3 || d.RetryAfter != time.Hour {
+			t.Errorf("%s is %v of %d for %v", what, d.Outcome, d.Cost, d.RetryAfter)
+		}
+	}
+	r.fake.before = func(context.Context) { banned("a request that comes while it is asked") }
+	banned("a request after a second")
 }
 
 func TestSharesAreGivenBack(t *testing.T) {
@@ -319,10 +339,11 @@ func TestSharesAreGivenBack(t *testing.T) {
 		}, 1},
 		"a plan for which there is no room": {func(r *rig) {
 			_, full := r.table("ann")
+			p := many // which stays in use
 			for i := 0; len(full.plans) < maxPlans; i++ {
 				if _, t := r.table(fmt.Sprint(i)); t == full {
-					p := ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 					_, _ = r.Take(ctx, fmt.Sprint(i), p, 1)
+					p = ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 				}
 			}
 			r.take(more, 1)
@@ -368,6 +389,9 @@ func TestShareIsUsedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := r.Stats().Held
+	if d, err := r.Peek(ctx, "ann", p); err != nil || !d.Allowed() || d.Remaining() != held {
+		t.Errorf("Peek: %v, %d remain, %v, want %d", d.Outcome, d.Remaining(), err, held)
+	}
 	for i := range held {
 		if d := r.take(p, 1); !d.Allowed() {
 			t.Fatalf("request %d of %d is %v", i, held, d.Outcome)
@@ -545,11 +569,18 @@ func TestShareOfAnEndedWindow(t *testing.T) {
 	r.take(many, 1)
 	r.clock.Set(start.Add(61 * time.Second))
 	r.take(many, 1)
+	expired := r.Stats().Expired
+	r.clock.Set(start.Add(119*time.Second + 500*time.Millisecond))
+	r.take(many, 100)
+	r.clock.Set(start.Add(120 * time.Second))
+	if r.sweep(); r.Stats().Held > 0 || r.Stats().Expired == expired {
+		t.Errorf("a share is not given back when the minute has ended: %+v", r.Stats())
+	}
 	day, err := r.fake.Peek(ctx, "ann", many)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Stats(); held == 0 || s.Expired == 0 || day.States[1].Remaining != 100_000-2002-s.Held {
+	if s := r.Stats(); held == 0 || s.Expired == 0 || day.States[1].Remaining != 100_000-2102-s.Held {
 		t.Errorf("%d were held; %+v, and %d of the day remain", held, s, day.States[1].Remaining)
 	}
 }
@@ -562,8 +593,13 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	r.fake.err = fmt.Errorf("%w: refused", ratelimit.ErrUnavailable)
 	r.clock.Advance(time.Second) // the next request asks, and does not only renew
 	n, failed, before := 0, 0, r.fake.calls.Load()
-	for range held + 10 {
+	for i := range held + 10 {
 		d, err := r.Take(ctx, "ann", many, 1)
+		if i == 1 {
+			if d, err := r.Take(ctx, "ann", many, 4000); err == nil {
+				t.Errorf("a cost above the share: %v", d.Outcome)
+			}
+		}
 		switch {
 		case err == nil && d.Allowed():
 			n++
@@ -586,9 +622,36 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Subjects and plans beyond the bound are decided by the engine.
+// check returns what is wrong with a table.
+func (t *table) check() string {
+	uses := map[uint16]int32{}
+	for i, e := range t.entries {
+		uses[e.plan]++
+		_, named := t.names[e.hash]
+		switch {
+		case int(t.places[e.hash]) != i || t.plans[e.plan] == nil:
+			return fmt.Sprintf("the entry %d is at place %d, and has the plan %v", i, t.places[e.hash], t.plans[e.plan])
+		case e.left() > 0 && !named:
+			return "a share has no name"
+		}
+	}
+	for i, p := range t.plans {
+		if n := uses[uint16(i)]; n != t.uses[i] || (n > 0) != (p != nil) {
+			return fmt.Sprintf("the plan %v is noted with %d uses, and has %d", p, t.uses[i], n)
+		}
+	}
+	if n := len(t.entries); n > maxEntries || n != len(t.places) || len(t.plans) > maxPlans || len(t.names) > n || len(t.reasons) > n {
+		return fmt.Sprintf("there are %d entries, %d places, %d plans, %d names, %d reasons", n, len(t.places), len(t.plans), len(t.names), len(t.reasons))
+	}
+	return ""
+}
+
+// Subjects and plans beyond the bound are decided by the engine. What has a share stays, and what
+// was used in the last second.
 func TestTablesAreBounded(t *testing.T) {
 	r := newRig(t)
+	r.flood(many, 2000)
+	r.clock.Advance(1100 * time.Millisecond)
 	for i := range 2 * tables * maxEntries {
 		if _, err := r.Take(ctx, fmt.Sprint("user ", i), many, 1); err != nil {
 			t.Fatal(err)
@@ -602,10 +665,12 @@ func TestTablesAreBounded(t *testing.T) {
 			}
 		}
 	}
+	if h, in := r.table("user 20"); r.find().left() == 0 || in.find(h, many) == nil {
+		t.Error("a share, or what was used just now, had to make room")
+	}
 	for i := range r.tables {
-		table := &r.tables[i]
-		if n := len(table.entries); n > maxEntries || n != len(table.places) || len(table.plans) > maxPlans {
-			t.Fatalf("a table has %d entries, %d places and %d plans", n, len(table.places), len(table.plans))
+		if wrong := r.tables[i].check(); wrong != "" {
+			t.Fatal(wrong)
 		}
 	}
 	r.clock.Advance(3 * time.Second)

@@ -137,6 +137,11 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 				}
 			}
 			for _, l := range processes {
+				for i := range l.tables {
+					if wrong := l.tables[i].check(); wrong != "" {
+						t.Error(wrong)
+					}
+				}
 				s := l.Stats()
 				if s.Held != 0 || s.Shares != 0 {
 					t.Errorf("%+v after Close", s)
