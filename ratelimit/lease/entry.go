@@ -195,9 +195,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans i
 	if same && e.time > 0 {
 		e.measure(q, d)
 	}
-	if d.Cost > 0 && d.Allowed() {
-		e.mixed = d.Receipt.Others[0].Length > 0
-	}
+	e.mixed = d.Receipt.Others[0].Length > 0
 	left := e.left()
 	generation, _ := d.Receipt.Generation()
 	if !same || e.generation != generation || e.mixed || d.Outcome == ratelimit.Banned {
