@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -130,5 +131,46 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 	if over == 0 {
 		t.Error("clocks that stand still admit no more than the limit, want more: the test sees nothing")
+	}
+}
+
+// Processes whose traffic is even do not take units that others need: at 0.95 of the limit no
+// request is denied, and the engine is rarely asked.
+func TestNothingIsDeniedBelowTheLimit(t *testing.T) {
+	for _, processes := range []int{3, 10} {
+		for _, q := range []ratelimit.Quota{{Limit: 60, Window: 2 * time.Second}, {Limit: 1000, Window: 2 * time.Second}, {Limit: 20_000, Window: 5 * time.Second}, ratelimit.PerMinute(1000), ratelimit.PerMinute(20_000)} {
+			for _, skewed := range []bool{false, true} {
+				r := newRig(t)
+				all := []*Limiter{r.Limiter}
+				for len(all) < processes {
+					all = append(all, r.process())
+				}
+				plan := ratelimit.MustPlan("even", ratelimit.Penalty{}, q)
+				const windows = 3
+				requests := int(q.Limit) * 95 / 100 * windows
+				denied, swept := 0, start
+				for k := range requests {
+					now := start.Add(windows * q.Window * time.Duration(k) / time.Duration(requests)).Truncate(10 * time.Millisecond)
+					r.clock.Set(now)
+					p := k % processes
+					if skewed {
+						p = min(bits.TrailingZeros(uint(k+1)), processes-1)
+					}
+					if d, err := all[p].Take(ctx, "ann", plan, 1); err != nil || !d.Allowed() {
+						denied++
+					}
+					if now.Sub(swept) >= time.Second/4 {
+						swept = now
+						for _, p := range all {
+							p.returnAll(p.collect((*table).sweep))
+						}
+					}
+				}
+				asked := int(float64(r.fake.calls.Load()) / (windows * q.Window.Seconds()))
+				if denied > 0 || asked > 100 {
+					t.Errorf("%d processes, %+v, skewed %t: %d of %d requests were denied, and %d questions asked in a second; want 0 and at most 100", processes, q, skewed, denied, requests, asked)
+				}
+			}
+		}
 	}
 }

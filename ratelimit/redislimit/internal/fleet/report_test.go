@@ -37,7 +37,7 @@ type report struct {
 type row struct {
 	windows, admitted, over, failed int64
 
-	// Of windows with a demand below the limit, and above it. Under is the denials of requests
+	// Of windows with a demand below the room, and above it. Under is the denials of requests
 	// that there were units for, room those units, and worst the largest part of a limit.
 	below, above struct {
 		room, under int64
@@ -63,7 +63,7 @@ func (r *row) add(v verdict) {
 	r.over += v.over
 	r.failed += v.counts[failed]
 	p := &r.above
-	if v.inWindow(v.number) < 1 {
+	if v.inWindow(v.number)*float64(v.limit) <= float64(v.room) {
 		p = &r.below
 	}
 	p.room += v.room
