@@ -104,6 +104,7 @@ func (f *fleet) run(d time.Duration, faults ...fault) {
 	for i := 0; time.Since(begun) < d; i++ {
 		f.happen(faults[i%len(faults)], rand.IntN(len(f.members)))
 	}
+	time.Sleep(lasts) // for a member that was started last
 	f.end()
 }
 
