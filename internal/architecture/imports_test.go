@@ -47,7 +47,7 @@ var rules = map[string][]string{
 	"middleware/inflight":        {"apierror"},
 	"middleware/jsonbody":        {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
 	"middleware/limit":           {"apierror", "middleware/clientip", "ratelimit", "ratelimit/engine", "ratelimit/memory"},
-	"middleware/telemetry":       slices.Concat(openTelemetry, []string{"apierror", "middleware", "middleware/apikey", "middleware/bearer", "middleware/inflight", "ratelimit", "ratelimit/engine", "ratelimit/failover", "ratelimit/memory"}),
+	"middleware/telemetry":       slices.Concat(openTelemetry, []string{"apierror", "middleware", "middleware/apikey", "middleware/bearer", "middleware/inflight", "ratelimit", "ratelimit/engine", "ratelimit/failover", "ratelimit/lease", "ratelimit/memory"}),
 	"ratelimit":                  {},
 	"ratelimit/engine":           {"ratelimit"},
 	"ratelimit/enginetest":       {"ratelimit", "ratelimit/engine", "ratelimit/ratelimittest", "github.com/google/go-cmp"},

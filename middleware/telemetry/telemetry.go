@@ -28,8 +28,7 @@
 //	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, open
 //	gatehouse.failover.pending          gauge (subject)
 //	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
-//	gatehouse.lease.shares              gauge (subject)
-//	gatehouse.lease.held                gauge (unit)
+//	gatehouse.lease.shares, .held       gauges (subject, unit)
 //	gatehouse.lease.local, .asked, .returned, .expired   counters
 //	gatehouse.in_flight.requests        counter (request)    gatehouse.limiter, gatehouse.result
 //	gatehouse.in_flight.unshared        counter (request)    gatehouse.limiter
@@ -50,11 +49,9 @@
 //
 // Clients cannot create series: no attribute has a subject, a host, a path, an address
 // or a key. Names that come from settings and stored keys are bounded: 100 plans, 400
-// pairs of a plan and a window, and 100 operations. Further plans and operations have the
-// value other, and so has the window of further pairs.
+// pairs of a plan and a window, and 100 operations. Further ones have the value other.
 //
-// Metrics of otelhttp do have the Host field of each request, which any client can set,
-// unless otelhttp.WithServerName names the server and its port.
+// Metrics of otelhttp have the client's Host without otelhttp.WithServerName.
 package telemetry
 
 import (

@@ -22,8 +22,10 @@
 // A share ends with the first of its windows to end, as far as this process can know
 // without the engine's clock: at t + (E − S) / 1.1, where t is when it asked, S the engine's
 // time in the answer, and E the end of the window. So the two clocks may drift apart by a
-// tenth. A process that was stopped, or whose machine was suspended, finds that its shares
-// have ended: see the clock below.
+// tenth. A process that was stopped finds that its shares have ended. The monotonic clock
+// stands still while a machine is suspended, and the wall clock does not; a share ends by the
+// one that went further. A machine that is suspended, and whose wall clock is set back before
+// any process reads it, is not noticed.
 //
 // # What is weaker
 //
@@ -39,9 +41,8 @@
 //   - A ban by hand, an unban or a reset in another process, and what that gives back, takes
 //     effect within a second, unless the engine does not answer: then shares serve until
 //     their windows end.
-//   - Strikes are counted by each process and told to the engine with its next question, or two
-//     seconds after the last request. If the subject is then admitted, they are forgotten; and
-//     if the engine does not answer.
+//   - The engine is told of strikes with the next question of a process, or two seconds after
+//     its last request. If the subject is then admitted, they are forgotten.
 //
 // # Which traffic
 //
@@ -49,11 +50,4 @@
 // without this package, and so are limits of which less than some sixteen units are left.
 // So are plans with a smooth quota, requests with further charges (TakeAll), and subjects
 // that have windows of another plan. A subject that sends more is decided here.
-//
-// # The clock
-//
-// The monotonic clock stands still while a machine is suspended, and the wall clock does
-// not; a share ends by the one that went further. Setting the wall clock forward ends
-// shares early. A machine that is suspended, and whose wall clock is set back before any
-// process reads it, is not noticed.
 package lease
