@@ -24,7 +24,7 @@ race test-long: export GORACE = atexit_sleep_ms=0
 raced = go test -race -shuffle=on -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 # Packages whose tests run in one goroutine, or run other commands, which go builds
 # without the race detector.
-alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|release)$$
+alone = /internal/(architecture|fixedwindow|fleet|gcra|interleave|interleave/sched|release)$$
 # Packages with tests that only -long or the build tag long runs.
 long = go list -tags long -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' work | awk '/internal\/testenv/ {print $$1}'
 
