@@ -3,6 +3,7 @@ package lease
 import (
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -77,7 +78,7 @@ func (e *entry) count(now, cost int64) {
 	for ; n > 0 && e.own+e.others > 0; n-- {
 		e.own, e.others = e.own*7/8, e.others*7/8
 	}
-	e.own, e.last = e.own+cost, now
+	e.own, e.last = min(e.own+cost, fixedwindow.MaxUnits), now
 }
 
 // A step is what a request needs.
@@ -259,6 +260,6 @@ func (e *entry) measure(q *question, d *ratelimit.Decision) {
 	if d.Allowed() {
 		charged += d.Cost
 	}
-	e.others += max(e.states[0].Remaining-d.States[0].Remaining-charged, 0)
+	e.others = min(e.others+max(e.states[0].Remaining-d.States[0].Remaining-charged, 0), fixedwindow.MaxUnits)
 	e.states = d.States
 }

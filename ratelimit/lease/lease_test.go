@@ -688,6 +688,25 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
+// However large the requests that are refused, no more is given back than is left.
+func TestTrafficIsBounded(t *testing.T) {
+	r := newRig(t)
+	huge := ratelimit.MustPlan("huge", ratelimit.Penalty{}, ratelimit.PerMinute(1<<53-1))
+	for range 5000 {
+		r.take(huge, 1)
+		r.take(huge, 1<<53-1)
+	}
+	h, table := r.table("ann")
+	e := table.find(h, huge)
+	if e.own < 0 || e.own > 1<<53 || e.others < 0 || e.excess() > e.left() {
+		t.Errorf("own %d, others %d, an excess of %d of %d", e.own, e.others, e.excess(), e.left())
+	}
+	r.Close()
+	if r.used(huge) != 5000 {
+		t.Errorf("%d are used, want 5000", r.used(huge))
+	}
+}
+
 // A refund, as of a request that ended in a 5xx, costs one question, and leaves the share.
 func TestRefundsLeaveTheShare(t *testing.T) {
 	r := newRig(t)
