@@ -51,7 +51,7 @@
 // or a key. Names that come from settings and stored keys are bounded: 100 plans, 400
 // pairs of a plan and a window, and 100 operations. Further ones have the value other.
 //
-// Metrics of otelhttp have the client's Host without otelhttp.WithServerName.
+// Set otelhttp.WithServerName: without it, its metrics have any Host that is sent.
 package telemetry
 
 import (

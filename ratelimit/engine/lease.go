@@ -22,9 +22,8 @@ type Leaser interface {
 	// strike, and has the Cost 0. If there is no ban, the Outcome is Limited if More is over 0
 	// and no unit was charged. With More 0 nothing is charged, and Lease answers like Peek.
 	//
-	// Take the answer for what it is: after an error, no unit is there to be spent, and those
-	// of terms.Back may have been given back. As for Take, what was charged in a call
-	// whose deadline has passed is given back.
+	// After an error no unit may be spent, and those of terms.Back may have been given back. As
+	// for Take, what was charged in a call whose deadline has passed is given back.
 	//
 	// The Receipt has the generation of the subject's usage, also if nothing was charged. One
 	// that differs from that of a share means that the subject was Reset or lost since: the
@@ -61,9 +60,9 @@ type Terms struct {
 }
 
 // DecideLease is [Decide] for calls of Lease, which every [Leaser] begins with. If the
-// decision that it returns has no Outcome, the engine decides. It then first adds back
-// units, which are 0 or less, to the charge of terms.Back, if its Receipt is of the present
-// generation of the subject.
+// decision that it returns has no Outcome, the engine decides. Before that it changes the
+// charge of terms.Back by so many units as back says, 0 or less, if the Receipt of terms.Back
+// has the present generation of the subject.
 func DecideLease(subject string, plan *ratelimit.Plan, cost int64, terms Terms) (d ratelimit.Decision, back int64, err error) {
 	least := cost
 	if cost == 0 {

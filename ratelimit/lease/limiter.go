@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -73,7 +72,8 @@ func newLimiter(s shared, read func() reading) *Limiter {
 // of returns the numbers of a plan.
 func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }
 
-// table returns the hash of a subject and its table.
+// table returns the hash of a subject and its table. As in package memory, two subjects may
+// have one hash: the chance is one in ten billion if all tables are full.
 func (l *Limiter) table(subject string) (uint64, *table) {
 	h := maphash.String(l.seed, subject)
 	return h, &l.tables[h%tables]
@@ -284,8 +284,9 @@ func (l *Limiter) collect(from func(t *table, now int64, orphans *[]orphan)) (or
 	return orphans
 }
 
-// Close gives back all shares and waits for what runs in the background. Each takes two seconds
-// at most, if the engine keeps deadlines. Requests can still be decided, by the engine.
+// Close gives back all shares, and then waits for what runs in the background: two seconds for
+// each of the two, at most, if the engine keeps deadlines. Requests can still be decided, by
+// the engine.
 func (l *Limiter) Close() {
 	l.closing.Lock()
 	closed := l.closed.Swap(true)
@@ -302,134 +303,12 @@ func (l *Limiter) Close() {
 	l.ongoing.Wait()
 }
 
-// TakeAll implements [engine.MultiTaker]. The engine decides.
-func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	for i := range charges {
-		l.forget(charges[i].Subject)
-	}
-	return l.shared.TakeAll(ctx, charges, decisions)
-}
-
-// forget drops what is known of a subject. Windows of another plan may open, to which the
-// share is not charged.
-func (l *Limiter) forget(subject string) {
-	h, t := l.table(subject)
-	var orphans []orphan
-	t.mu.Lock()
-	if i, found := t.places[h]; found {
-		t.drop(int(i), &orphans)
-	}
-	t.mu.Unlock()
-	l.giveBack(orphans)
-}
-
-// Peek implements [engine.Peeker].
-func (l *Limiter) Peek(ctx context.Context, subject string, p *ratelimit.Plan) (ratelimit.Decision, error) {
-	d, err := l.shared.Peek(ctx, subject, p)
-	if err != nil {
-		return d, err
-	}
-	h, t := l.table(subject)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e := t.find(h, p); e != nil && e.left() > 0 {
-		was := d.Outcome
-		if e.show(&d); was == ratelimit.Limited {
-			d.Outcome = ratelimit.Allowed
-		}
-		if engine.Complete(&d); d.Outcome == ratelimit.Allowed && d.Remaining() == 0 {
-			d.Outcome = was
-			engine.Complete(&d)
-		}
-	}
-	return d, nil
-}
-
-// Adjust implements [engine.Adjuster]. The next request of the subject asks the engine.
-func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	err := l.shared.Adjust(ctx, subject, d, units, id)
-	h, t := l.table(subject)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if i, found := t.places[h]; found {
-		e := &t.entries[i]
-		if e.stale = 0; e.left() == 0 {
-			e.ends = 0
-		}
-	}
-	return err
-}
-
-// Reset forgets subject.
-func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	defer l.forget(subject)
-	return l.shared.Reset(ctx, subject)
-}
-
-// Ban implements [ratelimit.Banner].
-func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	defer l.forget(subject)
-	return l.shared.Ban(ctx, subject, length, reason)
-}
-
-// Unban implements [ratelimit.Banner].
-func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
-	defer l.forget(subject)
-	return l.shared.Unban(ctx, subject)
-}
-
-// Bans implements [ratelimit.Banner].
-func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
-
-// Restore is that of the engine of redislimit; of another engine, it restores nothing. What is
-// known counts units of shares as used or as left, as they come and go, so a loss is what the
-// engine by itself has left over that. The share is then worth nothing, and dropped.
-func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
-	r, ok := l.shared.(interface {
-		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
-	})
-	if !ok {
-		return fixedwindow.MaxUnits, nil
-	}
-	d, err := l.shared.Peek(ctx, subject, known.Plan)
-	if err != nil {
-		return 0, err
-	}
-	if lost(&d, known, 0) {
-		if givenBack, err = r.Restore(ctx, subject, known); err != nil {
-			return 0, err
-		}
-	}
-	if !lost(&d, known, givenBack) {
-		return fixedwindow.MaxUnits, nil
-	}
-	h, t := l.table(subject)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if i, found := t.places[h]; found {
-		t.drop(int(i), new([]orphan))
-	}
-	return givenBack, nil
-}
-
-// lost reports whether an engine has lost usage or a ban, or may have: it has more left than
-// was known, apart from what was given back.
-func lost(d, known *ratelimit.Decision, givenBack int64) bool {
-	for i := range of(d.Plan).Len() {
-		more := d.States[i].Remaining - known.States[i].Remaining - givenBack
-		if of(d.Plan).Kind(i) < 0 || more > 0 && d.States[i].Reset == known.States[i].Reset {
-			return true
-		}
-	}
-	return known.BanEnds > 0 && d.BanEnds == 0
-}
-
 // Stats are what a Limiter did since New, and what it holds.
 type Stats struct {
 	Local    uint64 // decisions without the engine
 	Asked    uint64 // questions to the engine
 	Returned uint64 // units of shares that were given back
-	Expired  uint64 // of all those, the units of shares that had ended
+	Expired  uint64 // units that were not used before their share ended
 	Shares   int64  // subjects with a share now
 	Held     int64  // units of these shares
 }
