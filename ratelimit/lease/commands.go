@@ -23,6 +23,7 @@ func (l *Limiter) forget(subject string) {
 	h, t := l.table(subject)
 	var orphans []orphan
 	t.mu.Lock()
+	t.forgets++
 	if i, found := t.places[h]; found {
 		t.drop(int(i), &orphans)
 	}
@@ -58,6 +59,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	h, t := l.table(subject)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.forgets++
 	if i, found := t.places[h]; found {
 		e := &t.entries[i]
 		if e.stale = 0; e.left() == 0 {
@@ -88,9 +90,10 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 // Bans implements [ratelimit.Banner].
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
 
-// Restore is that of the engine of redislimit; of another engine, it restores nothing. What is
-// known counts units of shares as used or as left, as they come and go, so a loss is what the
-// engine by itself has left over that. The share is then worth nothing, and dropped.
+// Restore is that of the engine of redislimit, which package failover calls when usage seems to
+// be lost; of another engine, it restores nothing. Usage also seems to be lost when other
+// processes give their shares back. So if this one has a share, usage is restored only if all
+// of it was lost. Until then, for a second at most, the share serves.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	r, ok := l.shared.(interface {
 		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
@@ -98,35 +101,23 @@ func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.
 	if !ok {
 		return fixedwindow.MaxUnits, nil
 	}
-	d, err := l.shared.Peek(ctx, subject, known.Plan)
-	if err != nil {
-		return 0, err
-	}
-	if lost(&d, known, 0) {
-		if givenBack, err = r.Restore(ctx, subject, known); err != nil {
-			return 0, err
-		}
-	}
-	if !lost(&d, known, givenBack) {
-		return fixedwindow.MaxUnits, nil
-	}
 	h, t := l.table(subject)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if i, found := t.places[h]; found {
-		t.drop(int(i), new([]orphan))
+	e := t.find(h, known.Plan)
+	holds, generation := e != nil && e.left() > 0, uint32(0)
+	if holds {
+		generation = e.generation
 	}
-	return givenBack, nil
-}
-
-// lost reports whether an engine has lost usage or a ban, or may have: it has more left than
-// was known, apart from what was given back.
-func lost(d, known *ratelimit.Decision, givenBack int64) bool {
-	for i := range of(d.Plan).Len() {
-		more := d.States[i].Remaining - known.States[i].Remaining - givenBack
-		if of(d.Plan).Kind(i) < 0 || more > 0 && d.States[i].Reset == known.States[i].Reset {
-			return true
+	t.mu.Unlock()
+	if holds {
+		d, err := l.shared.Lease(ctx, subject, known.Plan, 0, engine.Terms{})
+		if err != nil {
+			return 0, err
 		}
+		if now, _ := d.Receipt.Generation(); now == generation {
+			return fixedwindow.MaxUnits, nil
+		}
+		l.forget(subject)
 	}
-	return known.BanEnds > 0 && d.BanEnds == 0
+	return r.Restore(ctx, subject, known)
 }

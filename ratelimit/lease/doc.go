@@ -7,10 +7,10 @@
 //	...
 //	defer limiter.Close()
 //
-// A process that gets many requests of a subject charges some units more than a request
-// costs, a share, and then admits requests without a question, until the share is used up
-// or one second old. It takes more in the background, and gives back what it does not use.
-// A denial is remembered for 100 ms, and a ban for a second.
+// A process that gets many requests of a subject charges some units in advance, a share of at
+// most a hundredth of the limit, and then admits requests without a question, until the share
+// is used up or one second old. It takes more in the background, and gives back what it does
+// not use. A denial is remembered for 100 ms, and a ban for a second.
 //
 // # Never more than the limit
 //
@@ -29,11 +29,10 @@
 //
 // # What is weaker
 //
-//   - Units in the shares of other processes are refused here, and may be unused: at most
-//     twice what each of them used in the last two seconds, and half of its part of what was
-//     left. A share that gets no requests for two seconds is given back. The share of a process
-//     that is killed is lost until its windows end, and so are units that were on their way
-//     back when the engine did not answer.
+//   - Units in the shares of other processes are refused here, and may be unused: at most a
+//     hundredth of the limit each. A share that gets no requests for a second is given back.
+//     That of a process that is killed is lost until its windows end, and so are units that
+//     were on their way back when the engine did not answer.
 //   - A share is given back in the background when its subject gets requests with another plan
 //     or further charges. Until then the engine refuses its units to them.
 //   - Remaining does not count what others have in their shares as used by them alone: it
@@ -41,13 +40,14 @@
 //   - A ban by hand, an unban or a reset in another process, and what that gives back, takes
 //     effect within a second, unless the engine does not answer: then shares serve until
 //     their windows end.
-//   - The engine is told of strikes with the next question of a process, or two seconds after
-//     its last request. If the subject is then admitted, they are forgotten.
+//   - The engine is told of strikes with the next question of a process, or within two seconds
+//     of its last request. If the subject is then admitted, they are forgotten.
 //
 // # Which traffic
 //
-// A subject that uses fewer than some eight units a second is asked of the engine, exactly as
-// without this package, and so are limits of which less than some sixteen units are left.
-// So are plans with a smooth quota, requests with further charges (TakeAll), and subjects
-// that have windows of another plan. A subject that sends more is decided here.
+// Subjects that use more than some eight units a second are decided here. There are no shares of
+// limits below 800, nor when less than some sixteen units are left, but denials and bans are
+// remembered. All others are decided by the engine, exactly as without this package, and so are
+// plans with a smooth quota, requests with further charges (TakeAll), and subjects that have
+// windows of another plan.
 package lease

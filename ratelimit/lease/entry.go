@@ -19,7 +19,8 @@ type entry struct {
 	mixed      bool   // the subject also has windows of other plans: no share is taken
 	failing    bool   // the last question had no answer
 	struck     bool   // the denial was a strike
-	generation uint32 // of the receipt
+	leased     bool   // there was a share in these windows
+	generation uint32 // of its receipt
 	strikes    int32  // how many further denials start no ban
 	denied     int32  // strikes that the engine does not know
 
@@ -55,13 +56,15 @@ const (
 	second = int64(time.Second)
 	// smallest is the smallest share. What is less is asked of the engine.
 	smallest = 8
+	// parts is how many of the largest shares a limit has.
+	parts = 100
 
 	shareFresh, shareStale     = 3 * second / 4, second
 	limitedFresh, limitedStale = second / 10, second / 5
 	bannedFresh, bannedStale   = 4 * second / 5, second
 
 	// idle is how long a share without requests is kept.
-	idle = 2 * second
+	idle = 1 * second
 )
 
 // safe returns how long something surely lasts that lasts so long by another clock, which
@@ -172,18 +175,19 @@ func (e *entry) excess() int64 {
 }
 
 // wants returns how many units to take in advance, so that the share has those of the last
-// two seconds, and at most half of this process's part of what the subject has left.
-func (e *entry) wants(n int) int64 {
+// two seconds, and at most a part of the limit, and half of this process's part of what the
+// subject has left.
+func (e *entry) wants(p *plan.Plan) int64 {
 	if e.mixed || e.left() == 0 && e.own < 2*smallest {
 		return 0
 	}
-	left := e.states[0].Remaining
-	for _, s := range e.states[1:n] {
-		left = min(left, s.Remaining)
+	left, size := e.states[0].Remaining, e.own
+	for i := range p.Len() {
+		left, size = min(left, e.states[i].Remaining), min(size, p.Limit(i)/parts)
 	}
 	left += e.left()
 	part := float64(e.own) / float64(e.own+e.others+3*smallest)
-	if size := min(e.own, int64(float64(left)/2*part)); size >= smallest {
+	if size = min(size, int64(float64(left)/2*part)); size >= smallest {
 		return max(size-e.left(), 0)
 	}
 	return 0
@@ -198,11 +202,20 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans i
 	}
 	e.mixed = d.Receipt.Others[0].Length > 0
 	left := e.left()
-	generation, _ := d.Receipt.Generation()
-	if !same || e.generation != generation || e.mixed || d.Outcome == ratelimit.Banned {
+	generation, known := d.Receipt.Generation()
+	lost := known && same && e.leased && e.generation != generation
+	if !same || lost || e.mixed || d.Outcome == ratelimit.Banned {
 		orphans, left = left, 0
 	}
-	e.asked, e.time, e.states, e.generation, e.bans = q.asked, d.Time, d.States, generation, d.BanEnds
+	if lost {
+		// What was lost may be restored, and is no less for what was charged meanwhile. So that
+		// stays charged, and there is no share for some time.
+		more, e.own = 0, 0
+	}
+	if e.leased = more > 0 || same && e.leased && !lost; more > 0 {
+		e.generation = generation
+	}
+	e.asked, e.time, e.states, e.bans = q.asked, d.Time, d.States, d.BanEnds
 	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
 	e.denied = max(min(e.denied-int32(q.terms.Denied), e.strikes), 0)
 	if d.Outcome != ratelimit.Limited {

@@ -100,21 +100,23 @@ func (l *Limiter) take(ctx context.Context, subject string, p *ratelimit.Plan, c
 	t.mu.Lock()
 	now := t.clock.at(r)
 	var e *entry
-	if !l.closed.Load() {
-		e = t.entry(h, p, now, &orphans)
+	q := question{asked: now, cost: cost, take: true, unknown: !l.closed.Load(), forgets: t.forgets}
+	if q.unknown && !t.rare(h, now, cost) {
+		e = t.entry(h, p, now, max(2*smallest-cost, 0), &orphans)
 	}
 	if e == nil {
 		t.stats.Asked++
 		t.mu.Unlock()
 		l.giveBack(orphans)
-		*d, err = l.shared.Take(ctx, subject, p, cost)
+		if *d, err = l.shared.Take(ctx, subject, p, cost); q.unknown && err == nil && !d.Allowed() {
+			l.hear(subject, p, &q, d, true)
+		}
 		return err
 	}
 	if !checked {
 		e.count(now, cost)
 	}
 	d.Plan = p
-	var q question
 	next := e.decide(now, cost, checked, d)
 	switch next {
 	case answered:
@@ -259,9 +261,9 @@ func (l *Limiter) returnAll(orphans []orphan) {
 	all.Wait()
 }
 
-// sweep gives back, once a second, what is not used.
+// sweep gives back, twice a second, what is not used.
 func (l *Limiter) sweep() {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(time.Second / 2)
 	defer tick.Stop()
 	for {
 		select {

@@ -30,6 +30,9 @@ type table struct {
 	reasons map[uint64]*string // of bans, unless they are strikes
 	hand    int                // where the last search for room ended
 	asks    uint64             // questions so far
+	forgets uint64             // how often answers under way became void
+	units   [1 << 12]uint8     // that subjects without an entry were asked for, by hash
+	counted int64              // since when
 	stats   Stats
 
 	_ [64]byte // another processor changes the next table
@@ -42,6 +45,9 @@ type question struct {
 	cost  int64
 	take  bool // it is a Take, of which the answer has no generation
 	terms engine.Terms
+
+	unknown bool   // the subject has no entry, and gets one if it is refused
+	forgets uint64 // of the table when it was asked
 }
 
 // back returns how many units it gives back.
@@ -60,9 +66,9 @@ type orphan struct {
 	denied  int32
 }
 
-// entry returns the entry of a hash under a plan, or nil if there is no room. What is left
-// of a share under another plan becomes an orphan.
-func (t *table) entry(h uint64, p *ratelimit.Plan, now int64, orphans *[]orphan) *entry {
+// entry returns the entry of a hash under a plan, or nil if there is no room. A new one begins
+// with so much traffic. What is left of a share under another plan becomes an orphan.
+func (t *table) entry(h uint64, p *ratelimit.Plan, now, own int64, orphans *[]orphan) *entry {
 	if i, found := t.places[h]; found {
 		e := &t.entries[i]
 		if t.plans[e.plan] == p {
@@ -85,8 +91,23 @@ func (t *table) entry(h uint64, p *ratelimit.Plan, now int64, orphans *[]orphan)
 	t.plans[number] = p
 	t.uses[number]++
 	t.places[h] = int32(len(t.entries))
-	t.entries = append(t.entries, entry{hash: h, plan: uint16(number), last: now, faded: now})
+	t.entries = append(t.entries, entry{hash: h, plan: uint16(number), last: now, faded: now, own: own})
 	return &t.entries[len(t.entries)-1]
+}
+
+// rare reports whether the subject of a hash, of which cost units are asked for, has no entry,
+// and too little traffic for a share. Subjects may be counted as one.
+func (t *table) rare(h uint64, now, cost int64) bool {
+	if _, found := t.places[h]; found {
+		return false
+	}
+	if now-t.counted >= 2*second {
+		clear(t.units[:])
+		t.counted = now
+	}
+	n := &t.units[h/tables%uint64(len(t.units))]
+	*n = uint8(min(int64(*n)+cost, 2*smallest))
+	return *n < 2*smallest
 }
 
 // find returns the entry of a hash under a plan, or nil.
@@ -181,7 +202,7 @@ func (t *table) share(e *entry, now int64) question {
 }
 
 // wants returns the size of the share to ask for.
-func (t *table) wants(e *entry) int64 { return e.wants(of(t.plans[e.plan]).Len()) }
+func (t *table) wants(e *entry) int64 { return e.wants(of(t.plans[e.plan])) }
 
 // learn has the table know an answer, and makes it the decision about the request. Units that
 // are of no use become orphans.
@@ -192,6 +213,10 @@ func (t *table) learn(h uint64, subject string, q *question, d *ratelimit.Decisi
 	}
 	e := t.find(h, d.Plan)
 	mine := e != nil && e.asking == q.id && q.id > 0 // otherwise it was forgotten meanwhile
+	if e == nil && q.unknown && q.forgets == t.forgets {
+		e = t.entry(h, d.Plan, q.asked, 0, orphans)
+		mine = e != nil
+	}
 	if more > 0 && (!mine || d.Receipt.Others[0].Length > 0) {
 		charge := *d
 		charge.Cost, more = more, 0
