@@ -29,6 +29,7 @@ type happened struct {
 }
 
 const (
+	window = 2 * time.Second        // of most subjects
 	before = 900 * time.Millisecond // windows end; in the meantime requests to Redis time out
 	lasts  = 1200 * time.Millisecond
 )
@@ -40,10 +41,9 @@ func (f *fleet) happen(k fault, member int) {
 		time.Sleep(lasts)
 		return
 	case killed:
-		time.Sleep(time.Duration(rand.Int64N(int64(lasts))))
+		time.Sleep(window/2 + time.Duration(rand.Int64N(int64(window))))
 	case stopped, outage:
-		const window = int64(2 * time.Second) // of most subjects
-		time.Sleep(time.Duration(window - (time.Now().UnixNano()+int64(before))%window))
+		time.Sleep(window - (time.Duration(time.Now().UnixNano())+before)%window)
 	}
 	h := happened{fault: k, begin: time.Now().UnixNano()}
 	switch k {
