@@ -31,24 +31,14 @@ var limits = part{
 			handler: struck(ratelimit.KindAPIKey, 3),
 		},
 		{
-			name: "limited_last", title: "Last before a ban",
-			text:    "The tenth strike, the last that starts no ban. Wait as long as Retry-After says.",
-			handler: struck(ratelimit.KindAPIKey, 9),
-		},
-		{
 			name: "banned_api_key", title: "Banned API key",
 			text:    "One strike more starts a ban. The `code` tells a ban from a limit. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
 			handler: struck(ratelimit.KindAPIKey, 10),
 		},
 		{
 			name: "banned_network", title: "Banned network",
-			text:    "Clients without a valid API key are counted by their network, all of a network together. A client there that sends a valid API key is not banned. Correct the client, as above.",
+			text:    "Clients without a valid API key are counted by their network, all of a network together. A client there that sends a valid API key is not banned. Callers of other kinds, such as users, get the same code.",
 			handler: struck(ratelimit.KindNetwork, 10),
-		},
-		{
-			name: "banned_client", title: "Banned client",
-			text:    "A caller of any other kind, such as a user. The code is that of a network.",
-			handler: struck(0, 10),
 		},
 		{
 			name: "banned_by_hand", title: "Banned by hand",
