@@ -21,14 +21,11 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 // share is not charged.
 func (l *Limiter) forget(subject string) {
 	h, t := l.table(subject)
-	var orphans []orphan
 	t.mu.Lock()
-	t.forgets++
 	if i, found := t.places[h]; found {
-		t.drop(int(i), &orphans)
+		t.drop(int(i))
 	}
-	t.mu.Unlock()
-	l.giveBack(orphans)
+	l.unlock(t)
 }
 
 // Peek implements [engine.Peeker].
@@ -41,14 +38,14 @@ func (l *Limiter) Peek(ctx context.Context, subject string, p *ratelimit.Plan) (
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.find(h, p); e != nil && e.left() > 0 {
-		was := d.Outcome
-		if e.show(&d); was == ratelimit.Limited {
+		e.show(&d)
+		if d.Outcome == ratelimit.Limited {
 			d.Outcome = ratelimit.Allowed
+			if engine.Complete(&d); d.Remaining() == 0 {
+				d.Outcome = ratelimit.Limited
+			}
 		}
-		if engine.Complete(&d); d.Outcome == ratelimit.Allowed && d.Remaining() == 0 {
-			d.Outcome = was
-			engine.Complete(&d)
-		}
+		engine.Complete(&d)
 	}
 	return d, nil
 }
@@ -59,7 +56,6 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	h, t := l.table(subject)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forgets++
 	if i, found := t.places[h]; found {
 		e := &t.entries[i]
 		if e.stale = 0; e.left() == 0 {
@@ -103,18 +99,17 @@ func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.
 	}
 	h, t := l.table(subject)
 	t.mu.Lock()
-	e := t.find(h, known.Plan)
-	holds, generation := e != nil && e.left() > 0, uint32(0)
-	if holds {
-		generation = e.generation
+	var held entry
+	if e := t.find(h, known.Plan); e != nil {
+		held = *e
 	}
 	t.mu.Unlock()
-	if holds {
+	if held.left() > 0 {
 		d, err := l.shared.Lease(ctx, subject, known.Plan, 0, engine.Terms{})
 		if err != nil {
 			return 0, err
 		}
-		if now, _ := d.Receipt.Generation(); now == generation {
+		if now, _ := d.Receipt.Generation(); now == held.generation {
 			return fixedwindow.MaxUnits, nil
 		}
 		l.forget(subject)

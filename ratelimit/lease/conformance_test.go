@@ -14,7 +14,7 @@ import (
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		clock := enginetest.NewClock(start)
-		l := newLimiter(newCounted(clock.Now), func() reading { now := clock.Now().UnixNano(); return reading{now, now} })
+		l := newLimiter(enginetest.NewModel(clock.Now).(shared), func() reading { now := clock.Now().UnixNano(); return reading{now, now} })
 		l.background = func(f func()) { f() }
 		t.Cleanup(l.Close)
 		return enginetest.Engine{Limiter: forgetful{l}, Set: clock.Set}

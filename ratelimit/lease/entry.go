@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -56,6 +57,8 @@ const (
 	second = int64(time.Second)
 	// smallest is the smallest share. What is less is asked of the engine.
 	smallest = 8
+	// busyUnits is how many units of about two seconds make a subject busy.
+	busyUnits = 2 * smallest
 	// parts is how many of the largest shares a limit has.
 	parts = 100
 
@@ -97,43 +100,42 @@ const (
 // decide answers a request from what the entry knows, if it can. If checked, the engine was
 // asked just now.
 func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) step {
-	if now >= e.ends {
-		return ask
-	}
 	waits := e.asking != 0 && now < e.stale // another request asks
 	switch {
+	case now >= e.ends:
+		return ask
 	case e.kind == share:
-		if e.units < cost {
-			return ask
-		}
-		if now >= e.stale && !e.failing && !checked {
-			return check
-		}
-		e.units -= cost
-		e.allow(now, cost, d)
-		if e.asking == 0 && (checked || now >= e.fresh || 2*e.units < e.size) {
-			return renew
-		}
-		return answered
+		return e.spend(now, cost, checked, d)
 	case now >= e.fresh && !waits:
 		return ask
-	case e.kind == limited:
-		if cost < e.units {
-			return ask
-		}
-		if e.struck {
-			if e.denied >= e.strikes && !waits {
-				return ask // which starts a ban
-			}
-			e.denied = min(e.denied+1, e.strikes)
-		}
-		e.refuse(now, cost, d, ratelimit.Limited)
-		return answered
 	case e.kind == banned:
 		e.refuse(now, cost, d, ratelimit.Banned)
 		return answered
+	case cost < e.units:
+		return ask
+	case e.struck && e.denied >= e.strikes && !waits:
+		return ask // which starts a ban
+	case e.struck:
+		e.denied = min(e.denied+1, e.strikes)
 	}
-	return ask
+	e.refuse(now, cost, d, ratelimit.Limited)
+	return answered
+}
+
+// spend answers a request from the share, if it has the units.
+func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step {
+	if e.units < cost {
+		return ask
+	}
+	if now >= e.stale && !e.failing && !checked {
+		return check
+	}
+	e.units -= cost
+	e.allow(now, cost, d)
+	if e.asking == 0 && (checked || now >= e.fresh || 2*e.units < e.size) {
+		return renew
+	}
+	return answered
 }
 
 // allow makes d an admission. What is left of the share is not used yet.
@@ -178,7 +180,7 @@ func (e *entry) excess() int64 {
 // two seconds, and at most a part of the limit, and half of this process's part of what the
 // subject has left.
 func (e *entry) wants(p *plan.Plan) int64 {
-	if e.mixed || e.left() == 0 && e.own < 2*smallest {
+	if e.mixed || e.left() == 0 && e.own < busyUnits {
 		return 0
 	}
 	left, size := e.states[0].Remaining, e.own
@@ -194,18 +196,23 @@ func (e *entry) wants(p *plan.Plan) int64 {
 }
 
 // learn has the entry know an answer of the engine to a question, which made its share so
-// many units larger. It returns those of the share before that must not be used now.
-func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans int64) {
-	same := e.sameWindows(d)
-	if same && e.time > 0 {
-		e.measure(q, d)
+// many units larger. It returns how many units of the share before must not be used now.
+func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused int64) {
+	same := slices.EqualFunc(e.states[:], d.States[:], func(a, b ratelimit.State) bool { return a.Reset == b.Reset })
+	if same {
+		charged := -q.back()
+		if d.Allowed() {
+			charged += d.Cost
+		}
+		used := e.states[0].Remaining - d.States[0].Remaining
+		e.others = min(e.others+max(used-charged, 0), fixedwindow.MaxUnits)
 	}
 	e.mixed = d.Receipt.Others[0].Length > 0
 	left := e.left()
 	generation, known := d.Receipt.Generation()
 	lost := known && same && e.leased && e.generation != generation
 	if !same || lost || e.mixed || d.Outcome == ratelimit.Banned {
-		orphans, left = left, 0
+		unused, left = left, 0
 	}
 	if lost {
 		// What was lost may be restored, and is no less for what was charged meanwhile. So that
@@ -225,12 +232,12 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans i
 	case d.Outcome == ratelimit.Banned:
 		e.know(banned, bannedFresh, bannedStale, d.BanEnds*second-d.Time)
 	case left+more > 0:
-		units, first := left+more, d.States[0].Reset
+		first := d.States[0].Reset
 		for _, s := range d.States[1:of(d.Plan).Len()] {
 			first = min(first, s.Reset)
 		}
 		e.know(share, shareFresh, shareStale, first*second-d.Time)
-		e.units, e.size = units, units
+		e.units, e.size = left+more, left+more
 		if more == 0 {
 			e.size = 0 // the engine has no more
 		}
@@ -240,7 +247,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (orphans i
 	default:
 		e.know(nothing, 0, 0, 0)
 	}
-	return orphans
+	return unused
 }
 
 func (e *entry) know(k kind, fresh, stale, lasts int64) {
@@ -255,24 +262,4 @@ func (e *entry) left() int64 {
 		return 0
 	}
 	return e.units
-}
-
-// sameWindows reports whether an answer is about the windows that are known.
-func (e *entry) sameWindows(d *ratelimit.Decision) bool {
-	for i := range e.states {
-		if e.states[i].Reset != d.States[i].Reset {
-			return false
-		}
-	}
-	return true
-}
-
-// measure counts what others have used since the last answer.
-func (e *entry) measure(q *question, d *ratelimit.Decision) {
-	charged := -q.back()
-	if d.Allowed() {
-		charged += d.Cost
-	}
-	e.others = min(e.others+max(e.states[0].Remaining-d.States[0].Remaining-charged, 0), fixedwindow.MaxUnits)
-	e.states = d.States
 }

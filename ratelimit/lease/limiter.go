@@ -33,13 +33,13 @@ type Limiter struct {
 	seed       maphash.Seed
 	read       func() reading // of the clocks
 	tables     [tables]table
-	returned   atomic.Uint64
 	background func(func()) // runs a function
 
+	close   sync.Once
 	closing sync.RWMutex
-	closed  atomic.Bool
-	stop    chan struct{}
-	ongoing sync.WaitGroup // the sweep, renewals, and what is given back
+	closed  bool
+	stop    chan struct{}  // ends the sweeps
+	ongoing sync.WaitGroup // the sweeps, and what runs in the background
 }
 
 // New returns a Limiter in front of an engine, which must be able to do all that those of
@@ -54,7 +54,18 @@ func New(e ratelimit.Limiter) (*Limiter, error) {
 		return nil, fmt.Errorf("lease: the engine must be an engine.Leaser with all that the engines of memory and redislimit can do, got a %T", e)
 	}
 	l := newLimiter(s, system)
-	l.ongoing.Go(l.sweep)
+	l.ongoing.Go(func() {
+		tick := time.NewTicker(time.Second / 2)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				l.sweep(false)
+			case <-l.stop:
+				return
+			}
+		}
+	})
 	return l, nil
 }
 
@@ -95,21 +106,17 @@ func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 // take makes d the decision. If checked, the share may serve without another question.
 func (l *Limiter) take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64, checked bool, d *ratelimit.Decision) (err error) {
 	h, t := l.table(subject)
-	var orphans []orphan
 	r := l.read() // before the lock: two readings take longer than a decision
 	t.mu.Lock()
 	now := t.clock.at(r)
-	var e *entry
-	q := question{asked: now, cost: cost, take: true, unknown: !l.closed.Load(), forgets: t.forgets}
-	if q.unknown && !t.rare(h, now, cost) {
-		e = t.entry(h, p, now, max(2*smallest-cost, 0), &orphans)
-	}
+	e := t.entry(h, subject, p, now, cost)
 	if e == nil {
 		t.stats.Asked++
-		t.mu.Unlock()
-		l.giveBack(orphans)
-		if *d, err = l.shared.Take(ctx, subject, p, cost); q.unknown && err == nil && !d.Allowed() {
-			l.hear(subject, p, &q, d, true)
+		l.unlock(t)
+		if *d, err = l.shared.Take(ctx, subject, p, cost); err == nil && !d.Allowed() {
+			t.mu.Lock()
+			t.add(h, subject, p, now, 0) // so that the next denial is remembered
+			l.unlock(t)
 		}
 		return err
 	}
@@ -117,61 +124,59 @@ func (l *Limiter) take(ctx context.Context, subject string, p *ratelimit.Plan, c
 		e.count(now, cost)
 	}
 	d.Plan = p
+	var q question
 	next := e.decide(now, cost, checked, d)
 	switch next {
-	case answered:
+	case answered, renew:
 		t.stats.Local++
 		if e.kind == banned {
-			d.Receipt.BanReason = t.reason(h)
+			d.Receipt.BanReason = t.reasons[h]
 		}
-	case renew:
-		t.stats.Local++
-		q = t.share(e, now)
+		if next == renew {
+			t.renew(e, now)
+		}
 	case check:
 		q = t.question(e, now, 0)
 	case ask:
 		q = t.question(e, now, cost)
 	}
-	t.mu.Unlock()
+	l.unlock(t)
 	switch next {
-	case answered:
-	case renew:
-		l.renew(subject, p, q)
 	case check:
-		if err = l.ask(ctx, subject, p, &q, d); err != nil || d.Outcome != ratelimit.Banned {
+		if err = l.ask(ctx, &q, d); err != nil || d.Outcome != ratelimit.Banned {
 			*d = ratelimit.Decision{}
 			return l.take(ctx, subject, p, cost, true, d)
 		}
 		d.Cost = cost
 		engine.Complete(d)
 	case ask:
-		l.giveBack(orphans)
-		err = l.ask(ctx, subject, p, &q, d)
+		err = l.ask(ctx, &q, d)
 	}
 	return err
 }
 
-// renew asks for a share in the background.
-func (l *Limiter) renew(subject string, p *ratelimit.Plan, q question) {
-	l.background(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		var d ratelimit.Decision
-		_ = l.ask(ctx, subject, p, &q, &d)
-	})
-}
-
-// ask asks the engine, and has the answer heard, or that there was none: also if it panics.
-func (l *Limiter) ask(ctx context.Context, subject string, p *ratelimit.Plan, q *question, d *ratelimit.Decision) (err error) {
+// ask asks the engine, and has the table learn the answer, or that there was none: also if the
+// engine panics.
+func (l *Limiter) ask(ctx context.Context, q *question, d *ratelimit.Decision) (err error) {
 	answered := false
-	defer func() { l.hear(subject, p, q, d, answered) }()
+	defer func() {
+		h, t := l.table(q.subject)
+		r := l.read()
+		t.mu.Lock()
+		if now := t.clock.at(r); answered {
+			t.learn(h, q, d, now)
+		} else {
+			t.fail(h, q, now)
+		}
+		l.unlock(t)
+	}()
 	if q.take {
-		*d, err = l.shared.Take(ctx, subject, p, q.cost)
+		*d, err = l.shared.Take(ctx, q.subject, q.plan, q.cost)
 	} else {
 		// What a caller that goes away was charged is lost, and so would be what comes back.
 		ctx, cancel := attentive(ctx)
 		defer cancel()
-		*d, err = l.shared.Lease(ctx, subject, p, q.cost, q.terms)
+		*d, err = l.shared.Lease(ctx, q.subject, q.plan, q.cost, q.terms)
 	}
 	answered = err == nil
 	return err
@@ -185,33 +190,20 @@ func attentive(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithoutCancel(ctx), func() {}
 }
 
-// hear has the table know an answer, or that there was none. A subject that was admitted may
-// then get a share.
-func (l *Limiter) hear(subject string, p *ratelimit.Plan, q *question, d *ratelimit.Decision, answered bool) {
-	h, t := l.table(subject)
-	var orphans []orphan
-	var share question
-	now := l.read()
-	t.mu.Lock()
-	if answered {
-		t.learn(h, subject, q, d, &orphans)
-		if e := t.find(h, p); e != nil && q.cost > 0 && d.Allowed() && e.asking == 0 && e.left() == 0 && t.wants(e) > 0 {
-			share = t.share(e, t.clock.at(now))
-		}
-	} else {
-		t.fail(h, q, t.clock.at(now), p)
-	}
+// unlock unlocks a table, and asks in the background what it has queued.
+func (l *Limiter) unlock(t *table) {
+	queue := t.queue
+	t.queue = nil
 	t.mu.Unlock()
-	l.giveBack(orphans)
-	if share.id > 0 {
-		l.renew(subject, p, share)
+	if len(queue) > 0 {
+		l.background(func() { l.askAll(queue) })
 	}
 }
 
 // start runs f on a goroutine that Close waits for, or here if that is too late.
 func (l *Limiter) start(f func()) {
 	l.closing.RLock()
-	closed := l.closed.Load()
+	closed := l.closed
 	if !closed {
 		l.ongoing.Go(f)
 	}
@@ -221,88 +213,56 @@ func (l *Limiter) start(f func()) {
 	}
 }
 
-// reason returns why a subject is banned.
-func (t *table) reason(h uint64) *string {
-	if r := t.reasons[h]; r != nil {
-		return r
-	}
-	return &plan.Strikes
-}
-
-// giveBack gives shares back in the background. It is never tried twice: the first time may
-// have done it, though no answer came.
-func (l *Limiter) giveBack(orphans []orphan) {
-	if len(orphans) == 0 {
-		return
-	}
-	l.background(func() { l.returnAll(orphans) })
-}
-
 const (
-	parallel = 64              // shares that are given back at once
+	parallel = 64              // questions that are asked at once in the background
 	patience = 2 * time.Second // how long all of them may take
 )
 
-func (l *Limiter) returnAll(orphans []orphan) {
+// askAll asks questions of which nobody waits for the answers.
+func (l *Limiter) askAll(queue []question) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var all sync.WaitGroup
-	free := make(chan struct{}, parallel)
-	for i := range orphans {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			o := &orphans[i]
-			if _, err := l.shared.Lease(ctx, o.subject, o.charge.Plan, 0, engine.Terms{Back: &o.charge, Denied: int(o.denied)}); err == nil {
-				l.returned.Add(uint64(o.charge.Cost))
-			}
-		})
-	}
-	all.Wait()
-}
-
-// sweep gives back, twice a second, what is not used.
-func (l *Limiter) sweep() {
-	tick := time.NewTicker(time.Second / 2)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			l.returnAll(l.collect((*table).sweep))
-		case <-l.stop:
-			return
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1); i <= int64(len(queue)); i = next.Add(1) {
+			var d ratelimit.Decision
+			_ = l.ask(ctx, &queue[i-1], &d)
 		}
 	}
+	var others sync.WaitGroup
+	for range min(len(queue), parallel) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
-// collect collects the orphans of all tables.
-func (l *Limiter) collect(from func(t *table, now int64, orphans *[]orphan)) (orphans []orphan) {
+// sweep gives back what is not used, or all that is left when the Limiter closes.
+func (l *Limiter) sweep(closes bool) {
+	var queue []question
 	for i := range l.tables {
 		t := &l.tables[i]
 		t.mu.Lock()
-		from(t, t.clock.at(l.read()), &orphans)
+		t.sweep(t.clock.at(l.read()), closes)
+		queue = append(queue, t.queue...)
+		t.queue = nil
 		t.mu.Unlock()
 	}
-	return orphans
+	l.askAll(queue)
 }
 
 // Close gives back all shares, and then waits for what runs in the background: two seconds for
 // each of the two, at most, if the engine keeps deadlines. Requests can still be decided, by
 // the engine.
 func (l *Limiter) Close() {
-	l.closing.Lock()
-	closed := l.closed.Swap(true)
-	l.closing.Unlock()
-	if closed {
-		return
-	}
-	close(l.stop)
-	l.returnAll(l.collect(func(t *table, _ int64, orphans *[]orphan) {
-		for i := len(t.entries) - 1; i >= 0; i-- {
-			t.drop(i, orphans)
-		}
-	}))
-	l.ongoing.Wait()
+	l.close.Do(func() {
+		l.closing.Lock()
+		l.closed = true
+		l.closing.Unlock()
+		close(l.stop)
+		l.sweep(true)
+		l.ongoing.Wait()
+	})
 }
 
 // Stats are what a Limiter did since New, and what it holds.
@@ -317,7 +277,7 @@ type Stats struct {
 
 // Stats returns the present numbers.
 func (l *Limiter) Stats() Stats {
-	all := Stats{Returned: l.returned.Load()}
+	var all Stats
 	for i := range l.tables {
 		t := &l.tables[i]
 		t.mu.Lock()

@@ -57,7 +57,7 @@ func TestSchedules(t *testing.T) {
 		"a request":       func(s *scheduled) { s.request(many, 300) },
 		"another plan":    func(s *scheduled) { s.request(more, 1); s.request(many, 20) },
 		"Close":           func(s *scheduled) { s.Close() },
-		"a sweep":         func(s *scheduled) { s.clock.Advance(2 * time.Second); s.sweep(); s.request(many, 20) },
+		"a sweep":         func(s *scheduled) { s.clock.Advance(2 * time.Second); s.sweep(false); s.request(many, 20) },
 		"a ban, an unban": func(s *scheduled) { _ = s.Ban(ctx, "ann", time.Hour, ""); _, _ = s.Unban(ctx, "ann") },
 		"no answer": func(s *scheduled) {
 			s.fake.err = ratelimit.ErrUnavailable // of the next question, before it is sent

@@ -92,7 +92,7 @@ func (s *simulation) run(t *testing.T, plan *ratelimit.Plan, windows int, demand
 				f()
 			}
 			if s.now.Sub(ticked) > time.Second {
-				p.returnAll(p.collect((*table).sweep))
+				p.sweep(false)
 			}
 		}
 		if s.now.Sub(ticked) > time.Second {
@@ -167,7 +167,7 @@ func TestNothingIsDeniedBelowTheLimit(t *testing.T) {
 					if now.Sub(swept) >= time.Second/2 {
 						swept = now
 						for _, p := range all {
-							p.returnAll(p.collect((*table).sweep))
+							p.sweep(false)
 						}
 					}
 				}

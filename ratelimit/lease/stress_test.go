@@ -56,10 +56,14 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 			var processes []*Limiter
 			for range 3 {
 				l := newLimiter(shared, func() reading { n := now.Load(); return reading{n, n} })
-				l.ongoing.Go(func() { // the sweep
-					for !l.closed.Load() {
-						l.returnAll(l.collect((*table).sweep))
-						time.Sleep(time.Millisecond)
+				l.ongoing.Go(func() {
+					for {
+						select {
+						case <-time.After(time.Millisecond):
+							l.sweep(false)
+						case <-l.stop:
+							return
+						}
 					}
 				})
 				processes = append(processes, l)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -22,32 +21,32 @@ const (
 type table struct {
 	mu      sync.Mutex
 	clock   clock
+	closed  bool             // there are no entries any more
 	places  map[uint64]int32 // of entries, by hash
 	entries []entry
-	plans   []*ratelimit.Plan  // by number; nil: free
-	uses    [maxPlans]int32    // of plans, by entries
-	names   map[uint64]string  // of the subjects with shares, by hash
-	reasons map[uint64]*string // of bans, unless they are strikes
-	hand    int                // where the last search for room ended
-	asks    uint64             // questions so far
-	forgets uint64             // how often answers under way became void
-	units   [1 << 12]uint8     // that subjects without an entry were asked for, by hash
-	counted int64              // since when
+	names   map[uint64]string         // of the subjects of entries, by hash
+	reasons map[uint64]*string        // of bans, by hash
+	plans   [maxPlans]*ratelimit.Plan // by number; nil: free
+	uses    [maxPlans]int32           // of plans, by entries
+	hand    int                       // where the last search for room ended
+	queue   []question                // to ask in the background
+	asks    uint64                    // questions so far
+	demands [1 << 12]uint8            // units that subjects without an entry were asked for, by hash, at most busyUnits
+	since   int64                     // when the demands began
 	stats   Stats
 
 	_ [64]byte // another processor changes the next table
 }
 
-// A question is what the engine is asked.
+// A question is what the engine is asked about a subject.
 type question struct {
-	id    uint64 // 0: another one is under way, and the answer does not matter
-	asked int64
-	cost  int64
-	take  bool // it is a Take, of which the answer has no generation
-	terms engine.Terms
-
-	unknown bool   // the subject has no entry, and gets one if it is refused
-	forgets uint64 // of the table when it was asked
+	id      uint64 // 0: the entry does not wait for the answer
+	subject string
+	plan    *ratelimit.Plan
+	asked   int64
+	cost    int64
+	take    bool // it is a Take, of which the answer has no generation
+	terms   engine.Terms
 }
 
 // back returns how many units it gives back.
@@ -58,56 +57,49 @@ func (q *question) back() int64 {
 	return q.terms.Back.Cost
 }
 
-// An orphan is what the engine has to be told when no request asks: units of a share that
-// will not be used, and strikes.
-type orphan struct {
-	subject string
-	charge  ratelimit.Decision // its Cost is what is given back
-	denied  int32
+// entry returns the entry of a subject under a plan, for a request of so many units. It is nil
+// if the subject is not busy, or there is no room.
+func (t *table) entry(h uint64, subject string, p *ratelimit.Plan, now, cost int64) *entry {
+	i, found := t.places[h]
+	switch {
+	case found && t.plans[t.entries[i].plan] == p:
+		return &t.entries[i]
+	case found:
+		t.drop(int(i))
+	case !t.busy(h, now, cost):
+		return nil
+	}
+	return t.add(h, subject, p, now, max(busyUnits-cost, 0))
 }
 
-// entry returns the entry of a hash under a plan, or nil if there is no room. A new one begins
-// with so much traffic. What is left of a share under another plan becomes an orphan.
-func (t *table) entry(h uint64, p *ratelimit.Plan, now, own int64, orphans *[]orphan) *entry {
-	if i, found := t.places[h]; found {
-		e := &t.entries[i]
-		if t.plans[e.plan] == p {
-			return e
-		}
-		t.drop(int(i), orphans)
+// busy reports whether a subject without an entry was asked for so many units in at most two
+// seconds, with the cost of this request, that it gets one. Subjects may be counted as one.
+func (t *table) busy(h uint64, now, cost int64) bool {
+	if now-t.since >= 2*second {
+		clear(t.demands[:])
+		t.since = now
 	}
-	number := slices.Index(t.plans, p)
+	n := &t.demands[h/tables%uint64(len(t.demands))]
+	*n = uint8(min(int64(*n)+cost, busyUnits))
+	return *n == busyUnits
+}
+
+// add returns a new entry that begins with so much traffic, or nil if there is one, or no room.
+func (t *table) add(h uint64, subject string, p *ratelimit.Plan, now, own int64) *entry {
+	number := slices.Index(t.plans[:], p)
 	if number < 0 {
-		if number = slices.Index(t.plans, nil); number < 0 {
-			if number = len(t.plans); number == maxPlans {
-				return nil
-			}
-			t.plans = append(t.plans, nil)
-		}
+		number = slices.Index(t.plans[:], nil)
 	}
-	if len(t.entries) == maxEntries && !t.makeRoom(now, orphans) {
+	_, found := t.places[h]
+	if found || t.closed || number < 0 || len(t.entries) == maxEntries && !t.makeRoom(now) {
 		return nil
 	}
 	t.plans[number] = p
 	t.uses[number]++
 	t.places[h] = int32(len(t.entries))
+	t.names[h] = strings.Clone(subject)
 	t.entries = append(t.entries, entry{hash: h, plan: uint16(number), last: now, faded: now, own: own})
 	return &t.entries[len(t.entries)-1]
-}
-
-// rare reports whether the subject of a hash, of which cost units are asked for, has no entry,
-// and too little traffic for a share. Subjects may be counted as one.
-func (t *table) rare(h uint64, now, cost int64) bool {
-	if _, found := t.places[h]; found {
-		return false
-	}
-	if now-t.counted >= 2*second {
-		clear(t.units[:])
-		t.counted = now
-	}
-	n := &t.units[h/tables%uint64(len(t.units))]
-	*n = uint8(min(int64(*n)+cost, 2*smallest))
-	return *n < 2*smallest
 }
 
 // find returns the entry of a hash under a plan, or nil.
@@ -119,11 +111,11 @@ func (t *table) find(h uint64, p *ratelimit.Plan) *entry {
 }
 
 // makeRoom drops an entry that was not used lately and has no share, if it finds one.
-func (t *table) makeRoom(now int64, orphans *[]orphan) bool {
+func (t *table) makeRoom(now int64) bool {
 	for range searched {
 		t.hand = (t.hand + 1) % len(t.entries)
 		if e := &t.entries[t.hand]; e.left() == 0 && now-e.last > second {
-			t.drop(t.hand, orphans)
+			t.drop(t.hand)
 			return true
 		}
 	}
@@ -131,10 +123,11 @@ func (t *table) makeRoom(now int64, orphans *[]orphan) bool {
 }
 
 // drop removes the i-th entry. The last one takes its place.
-func (t *table) drop(i int, orphans *[]orphan) {
+func (t *table) drop(i int) {
 	e := &t.entries[i]
-	t.abandon(e, orphans)
+	t.abandon(e)
 	delete(t.reasons, e.hash)
+	delete(t.names, e.hash)
 	delete(t.places, e.hash)
 	if t.uses[e.plan]--; t.uses[e.plan] == 0 {
 		t.plans[e.plan] = nil
@@ -147,26 +140,32 @@ func (t *table) drop(i int, orphans *[]orphan) {
 	t.entries = t.entries[:last]
 }
 
-// charge returns what names so many units of the share of an entry to the engine.
-func (t *table) charge(e *entry, units int64) ratelimit.Decision {
-	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: t.plans[e.plan], Cost: units, Time: e.time, States: e.states}
+// abandon has the engine told in the background what an entry still has: units of a share, and
+// strikes. It is never tried twice: the first time may have done it, though no answer came.
+func (t *table) abandon(e *entry) {
+	if e.left() > 0 || e.denied > 0 {
+		t.giveBack(t.names[e.hash], t.charge(e), e.left(), e.denied)
+	}
+	e.kind, e.units, e.denied = nothing, 0, 0
+}
+
+// giveBack queues that units of a charge are given back, and strikes told.
+func (t *table) giveBack(subject string, charge ratelimit.Decision, units int64, denied int32) {
+	charge.Cost = units
+	t.queue = append(t.queue, question{subject: subject, plan: charge.Plan, terms: engine.Terms{Back: &charge, Denied: int(denied)}})
+}
+
+// charge returns what names the charge of the share of an entry to the engine.
+func (t *table) charge(e *entry) ratelimit.Decision {
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: t.plans[e.plan], Time: e.time, States: e.states}
 	d.Receipt.SetGeneration(e.generation)
 	return d
 }
 
-// abandon makes an orphan of what an entry has that the engine must be told.
-func (t *table) abandon(e *entry, orphans *[]orphan) {
-	if e.left() > 0 || e.denied > 0 {
-		*orphans = append(*orphans, orphan{t.names[e.hash], t.charge(e, e.left()), e.denied})
-	}
-	e.kind, e.units, e.denied = nothing, 0, 0
-	delete(t.names, e.hash)
-}
-
 // question returns what to ask about an entry, for a request, or for the cost 0 for none. It
 // asks for no share: one of a client that goes away meanwhile would be lost.
-func (t *table) question(e *entry, now, cost int64) (q question) {
-	q = question{asked: now, cost: cost, take: cost > 0}
+func (t *table) question(e *entry, now, cost int64) question {
+	q := question{subject: t.names[e.hash], plan: t.plans[e.plan], asked: now, cost: cost, take: cost > 0}
 	t.stats.Asked++
 	if e.asking != 0 {
 		return q
@@ -175,110 +174,96 @@ func (t *table) question(e *entry, now, cost int64) (q question) {
 	q.id, e.asking = t.asks, t.asks
 	// What comes back is lost if the engine does not answer.
 	if e.left() > 0 && (now >= e.ends || e.units < cost && !e.failing) {
-		t.giveIn(e, now, e.left(), &q)
+		t.returnUnits(e, now, e.left(), &q)
 	}
 	q.terms.Denied = int(e.denied)
 	q.take = cost > 0 && e.left() == 0 && q.terms == engine.Terms{}
 	return q
 }
 
-// giveIn has a question give back units of the share.
-func (t *table) giveIn(e *entry, now, units int64, q *question) {
-	charge := t.charge(e, units)
+// returnUnits has a question give back units of the share.
+func (t *table) returnUnits(e *entry, now, units int64, q *question) {
+	charge := t.charge(e)
+	charge.Cost = units
 	q.terms.Back = &charge
 	if e.units -= units; now >= e.ends {
 		t.stats.Expired += uint64(units)
 	}
 }
 
-// share returns the question for more units of a share, or fewer.
-func (t *table) share(e *entry, now int64) question {
+// renew queues the question for more units of a share, or fewer.
+func (t *table) renew(e *entry, now int64) {
 	q := t.question(e, now, 0)
 	if over := e.excess(); over > 0 {
-		t.giveIn(e, now, over, &q)
+		t.returnUnits(e, now, over, &q)
 	}
-	q.terms.More = t.wants(e)
-	return q
+	q.terms.More = e.wants(of(q.plan))
+	t.queue = append(t.queue, q)
 }
 
-// wants returns the size of the share to ask for.
-func (t *table) wants(e *entry) int64 { return e.wants(of(t.plans[e.plan])) }
-
 // learn has the table know an answer, and makes it the decision about the request. Units that
-// are of no use become orphans.
-func (t *table) learn(h uint64, subject string, q *question, d *ratelimit.Decision, orphans *[]orphan) {
+// cannot be used are given back. A subject that was admitted may get a share.
+func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
+	t.stats.Returned += uint64(q.back())
 	more := int64(0)
 	if d.Allowed() {
 		more = d.Cost - q.cost
 	}
-	e := t.find(h, d.Plan)
-	mine := e != nil && e.asking == q.id && q.id > 0 // otherwise it was forgotten meanwhile
-	if e == nil && q.unknown && q.forgets == t.forgets {
-		e = t.entry(h, d.Plan, q.asked, 0, orphans)
-		mine = e != nil
+	e := t.find(h, q.plan)
+	waits := e != nil && q.id > 0 && e.asking == q.id // otherwise it was dropped meanwhile
+	if more > 0 && (!waits || d.Receipt.Others[0].Length > 0) {
+		t.giveBack(q.subject, *d, more, 0)
+		more = 0
 	}
-	if more > 0 && (!mine || d.Receipt.Others[0].Length > 0) {
-		charge := *d
-		charge.Cost, more = more, 0
-		*orphans = append(*orphans, orphan{subject, charge, 0})
-	}
-	if mine {
+	if waits {
 		e.asking = 0
-		t.stats.Returned += uint64(q.back())
-		before := t.charge(e, 0)
-		if before.Cost = e.learn(q, d, more); before.Cost > 0 {
-			*orphans = append(*orphans, orphan{subject, before, 0})
+		before := t.charge(e)
+		if unused := e.learn(q, d, more); unused > 0 {
+			t.giveBack(q.subject, before, unused, 0)
 		}
-		t.keep(e, subject, d.Receipt.BanReason)
+		if delete(t.reasons, h); e.kind == banned {
+			t.reasons[h] = d.Receipt.BanReason
+		}
 	}
 	d.Receipt.SetGeneration(0)
-	if d.Allowed() {
-		d.Cost = q.cost
-		if e != nil {
-			e.show(d)
+	if !d.Allowed() {
+		return
+	}
+	d.Cost = q.cost
+	if e != nil {
+		e.show(d)
+		if q.cost > 0 && e.asking == 0 && e.left() == 0 && e.wants(of(q.plan)) > 0 {
+			t.renew(e, now)
 		}
-		engine.Complete(d)
 	}
-}
-
-// keep keeps what an entry needs that has pointers.
-func (t *table) keep(e *entry, subject string, reason *string) {
-	switch {
-	case e.kind != share && !e.struck:
-		delete(t.names, e.hash)
-	case t.names[e.hash] == "":
-		t.names[e.hash] = strings.Clone(subject)
-	}
-	if e.kind == banned && reason != &plan.Strikes {
-		t.reasons[e.hash] = reason
-	} else {
-		delete(t.reasons, e.hash)
-	}
+	engine.Complete(d)
 }
 
 // fail notes that a question had no answer. What is left of the share then serves for longer,
 // and what the engine was told is not told again.
-func (t *table) fail(h uint64, q *question, now int64, p *ratelimit.Plan) {
-	e := t.find(h, p)
+func (t *table) fail(h uint64, q *question, now int64) {
+	e := t.find(h, q.plan)
 	if e == nil {
 		return
 	}
-	if e.asking == q.id {
+	if q.id > 0 && e.asking == q.id {
 		e.asking, e.denied = 0, e.denied-int32(q.terms.Denied)
 	}
 	e.failing, e.fresh, e.size = true, now+limitedFresh, 0
 }
 
-// sweep drops what was not used lately, and collects the shares that have ended or are idle.
-func (t *table) sweep(now int64, orphans *[]orphan) {
+// sweep drops what was not used lately, or everything when the Limiter closes, and gives back
+// the shares that have ended.
+func (t *table) sweep(now int64, closes bool) {
+	t.closed = t.closed || closes
 	for i := len(t.entries) - 1; i >= 0; i-- {
 		e := &t.entries[i]
 		if left := e.left(); left > 0 && now >= e.ends {
 			t.stats.Expired += uint64(left)
-			t.abandon(e, orphans)
+			t.abandon(e)
 		}
-		if now-e.last >= idle {
-			t.drop(i, orphans)
+		if closes || now-e.last >= idle {
+			t.drop(i)
 		}
 	}
 }
