@@ -210,7 +210,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 	e.mixed = d.Receipt.Others[0].Length > 0
 	left := e.left()
 	generation, known := d.Receipt.Generation()
-	lost := known && same && e.leased && e.generation != generation
+	lost := known && !q.take && same && e.leased && e.generation != generation
 	if !same || lost || e.mixed || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}

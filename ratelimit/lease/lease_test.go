@@ -36,6 +36,9 @@ var (
 func newRig(t *testing.T) *rig {
 	r := &rig{T: t, clock: enginetest.NewClock(start)}
 	r.fake = newCounted(r.clock.Now)
+	if err := r.fake.Reset(ctx, "ann"); err != nil { // so that her usage has a generation other than 0
+		t.Fatal(err)
+	}
 	r.Limiter = r.process()
 	return r
 }
@@ -403,6 +406,9 @@ func TestShareIsUsedUp(t *testing.T) {
 		if d := r.take(p, 1); held == 0 || d.Allowed() {
 			t.Errorf("after the last of %d units: %v", held, d.Outcome)
 		}
+	}
+	if own := r.find(p).own; own < 3 {
+		t.Errorf("of three requests at once %d are known as traffic", own)
 	}
 }
 
