@@ -17,29 +17,29 @@ type entry struct {
 	asking     uint64 // the number of the question that is under way; 0: none
 	plan       uint16 // its number in the table
 	kind       kind
-	mixed      bool   // the subject also has windows of other plans: no share is taken
+	otherPlans bool   // the subject also has windows of other plans: it gets no share
 	failing    bool   // the last question had no answer
 	struck     bool   // the denial was a strike
 	leased     bool   // there was a share in these windows
-	generation uint32 // of its receipt
-	strikes    int32  // how many further denials start no ban
-	denied     int32  // strikes that the engine does not know
+	generation uint32 // of the subject's usage, when the share was charged
+	strikes    int32  // how many more denials do not start a ban
+	denied     int32  // denials here since then, which are strikes
 
 	// The last answer of the engine, and for how long it counts.
-	asked  int64 // when it was asked
-	time   int64 // the engine's clock, Unix nanoseconds
-	fresh  int64 // until then nothing is asked
-	stale  int64 // until then requests need not wait for what is asked
-	ends   int64 // from then on it says nothing
-	states [plan.MaxQuotas]ratelimit.State
-	bans   int64 // end of the ban, Unix seconds
-	units  int64 // of a share, that are left; of a denial, the cost
-	size   int64 // of the share when it was taken
+	asked   int64 // when the engine was asked
+	time    int64 // when it answered, by its clock, in Unix nanoseconds
+	fresh   int64 // until then it is not asked again
+	stale   int64 // until then requests do not wait for the next answer
+	ends    int64 // from then on the answer counts for nothing
+	states  [plan.MaxQuotas]ratelimit.State
+	banEnds int64 // Unix seconds
+	units   int64 // of a share: those that are left; of a denial: the cost
+	size    int64 // of the share when it was taken; 0: the engine has no more
 
 	// The traffic: units of about the last two seconds.
-	last   int64 // request
-	faded  int64 // when both last became less
-	own    int64 // that this process was asked for
+	last   int64 // when the last request came
+	faded  int64 // when own and others were last reduced
+	own    int64 // that requests to this process cost
 	others int64 // that other processes were charged
 }
 
@@ -55,27 +55,24 @@ const (
 
 const (
 	second = int64(time.Second)
-	// smallest is the smallest share. What is less is asked of the engine.
-	smallest = 8
-	// busyUnits is how many units of about two seconds make a subject busy.
-	busyUnits = 2 * smallest
-	// parts is how many of the largest shares a limit has.
-	parts = 100
+
+	minShare      = 8            // units
+	minTraffic    = 2 * minShare // units in about two seconds; a subject with less is not busy
+	limitPerShare = 100          // a share has at most a hundredth of each limit
 
 	shareFresh, shareStale     = 3 * second / 4, second
 	limitedFresh, limitedStale = second / 10, second / 5
 	bannedFresh, bannedStale   = 4 * second / 5, second
 
-	// idle is how long a share without requests is kept.
-	idle = 1 * second
+	idle = second // how long an entry without requests is kept
 )
 
-// safe returns how long something surely lasts that lasts so long by another clock, which
-// goes wrong by a tenth at most.
+// safe returns how long a time by the engine's clock lasts at least by the clock of this process,
+// if they drift apart by at most a tenth.
 func safe(nanos int64) int64 { return nanos - nanos/11 }
 
-// count counts a request in the traffic. An eighth of what is counted is forgotten each
-// quarter of a second, so that it is about that of two seconds.
+// count counts a request in the traffic, which fades by an eighth in each quarter of a second:
+// so it is about that of the last two seconds.
 func (e *entry) count(now, cost int64) {
 	n := (now - e.faded) / (second / 4)
 	if n > 0 {
@@ -92,15 +89,15 @@ type step uint8
 
 const (
 	answered step = iota
-	renew         // it is answered, and the entry is to be asked about in the background
-	check         // the share has the units, and the entry is to be asked about before
+	renew         // it is answered; the engine is asked about the share in the background
+	check         // the share has the units, but the engine must be asked about it first
 	ask           // the engine decides
 )
 
-// decide answers a request from what the entry knows, if it can. If checked, the engine was
-// asked just now.
+// decide answers a request with what the entry knows, if that is enough. If checked, the engine
+// was asked about the share just now.
 func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) step {
-	waits := e.asking != 0 && now < e.stale // another request asks
+	waits := e.asking != 0 && now < e.stale // for the answer to another request
 	switch {
 	case now >= e.ends:
 		return ask
@@ -122,7 +119,7 @@ func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) ste
 	return answered
 }
 
-// spend answers a request from the share, if it has the units.
+// spend admits a request with units of the share, if it has them.
 func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step {
 	if e.units < cost {
 		return ask
@@ -138,7 +135,7 @@ func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step
 	return answered
 }
 
-// allow makes d an admission. What is left of the share is not used yet.
+// allow makes d an admission.
 func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.time+now-e.asked, e.states
 	d.StrikesLeft = of(d.Plan).Strikes()
@@ -149,8 +146,8 @@ func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 	engine.Complete(d)
 }
 
-// show adds what is left of the share to what the engine has left. After a Reset elsewhere
-// that would be more than the limit.
+// show adds what is left of the share to what remains in the engine: nobody has used it yet. After
+// a Reset elsewhere the sum could be more than the limit.
 func (e *entry) show(d *ratelimit.Decision) {
 	p := of(d.Plan)
 	for i := range p.Len() {
@@ -162,41 +159,41 @@ func (e *entry) show(d *ratelimit.Decision) {
 
 // refuse makes d a denial.
 func (e *entry) refuse(now, cost int64, d *ratelimit.Decision, o ratelimit.Outcome) {
-	d.Outcome, d.Cost, d.Time, d.States, d.BanEnds = o, cost, e.time+now-e.asked, e.states, e.bans
+	d.Outcome, d.Cost, d.Time, d.States, d.BanEnds = o, cost, e.time+now-e.asked, e.states, e.banEnds
 	d.Struck = o == ratelimit.Limited && e.struck
 	d.StrikesLeft = int(e.strikes - e.denied)
 	engine.Complete(d)
 }
 
-// excess returns by how many units the share is too large, for traffic that has become less.
+// excess returns how many units of the share to give back because the traffic has become less.
 func (e *entry) excess() int64 {
-	if over := e.left() - 2*e.own; over >= smallest && !e.failing {
+	if over := e.left() - 2*e.own; over >= minShare && !e.failing {
 		return over
 	}
 	return 0
 }
 
-// wants returns how many units to take in advance, so that the share has those of the last
-// two seconds, and at most a part of the limit, and half of this process's part of what the
-// subject has left.
+// wants returns how many units to take in advance. The share then has as many as the requests
+// of the last two seconds cost, but at most a hundredth of the limit, and half of what is left
+// for this process if all processes go on as before.
 func (e *entry) wants(p *plan.Plan) int64 {
-	if e.mixed || e.left() == 0 && e.own < busyUnits {
+	if e.otherPlans || e.left() == 0 && e.own < minTraffic {
 		return 0
 	}
 	left, size := e.states[0].Remaining, e.own
 	for i := range p.Len() {
-		left, size = min(left, e.states[i].Remaining), min(size, p.Limit(i)/parts)
+		left, size = min(left, e.states[i].Remaining), min(size, p.Limit(i)/limitPerShare)
 	}
 	left += e.left()
-	part := float64(e.own) / float64(e.own+e.others+3*smallest)
-	if size = min(size, int64(float64(left)/2*part)); size >= smallest {
+	part := float64(e.own) / float64(e.own+e.others+3*minShare)
+	if size = min(size, int64(float64(left)/2*part)); size >= minShare {
 		return max(size-e.left(), 0)
 	}
 	return 0
 }
 
-// learn has the entry know an answer of the engine to a question, which made its share so
-// many units larger. It returns how many units of the share before must not be used now.
+// learn takes over an answer of the engine, which charged so many more units for the share. It
+// returns how many units of the share before must not be used any more.
 func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused int64) {
 	same := slices.EqualFunc(e.states[:], d.States[:], func(a, b ratelimit.State) bool { return a.Reset == b.Reset })
 	if same {
@@ -207,22 +204,22 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 		used := e.states[0].Remaining - d.States[0].Remaining
 		e.others = min(e.others+max(used-charged, 0), fixedwindow.MaxUnits)
 	}
-	e.mixed = d.Receipt.Others[0].Length > 0
+	e.otherPlans = d.Receipt.Others[0].Length > 0
 	left := e.left()
 	generation, known := d.Receipt.Generation()
 	lost := known && !q.take && same && e.leased && e.generation != generation
-	if !same || lost || e.mixed || d.Outcome == ratelimit.Banned {
+	if !same || lost || e.otherPlans || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}
 	if lost {
-		// What was lost may be restored, and is no less for what was charged meanwhile. So that
-		// stays charged, and there is no share for some time.
+		// What was lost may be restored, however much was charged meanwhile. So that stays
+		// charged, and the subject gets no share for some time.
 		more, e.own = 0, 0
 	}
 	if e.leased = more > 0 || same && e.leased && !lost; more > 0 {
 		e.generation = generation
 	}
-	e.asked, e.time, e.states, e.bans = q.asked, d.Time, d.States, d.BanEnds
+	e.asked, e.time, e.states, e.banEnds = q.asked, d.Time, d.States, d.BanEnds
 	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
 	e.denied = max(min(e.denied-int32(q.terms.Denied), e.strikes), 0)
 	if d.Outcome != ratelimit.Limited {
@@ -250,6 +247,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 	return unused
 }
 
+// know sets what the entry knows, and for how long.
 func (e *entry) know(k kind, fresh, stale, lasts int64) {
 	e.kind, e.units = k, 0
 	e.ends = e.asked + safe(lasts)

@@ -346,7 +346,7 @@ func TestSharesAreGivenBack(t *testing.T) {
 			for i := 0; slices.Contains(full.plans[:], nil); i++ {
 				if _, t := r.table(fmt.Sprint(i)); t == full {
 					_, _ = r.fake.Take(ctx, fmt.Sprint(i), p, p.Quotas()[0].Limit) // so that there is no share
-					_, _ = r.Take(ctx, fmt.Sprint(i), p, 2*smallest)
+					_, _ = r.Take(ctx, fmt.Sprint(i), p, 2*minShare)
 					p = ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 				}
 			}
@@ -372,7 +372,7 @@ func TestSharesAreGivenBack(t *testing.T) {
 func TestShareFollowsTheTraffic(t *testing.T) {
 	r := newRig(t)
 	hour := ratelimit.MustPlan("hour", ratelimit.DefaultPenalty(), ratelimit.PerHour(1_000_000))
-	for _, test := range []struct{ requests, each, most int }{{3000, 10, 200}, {10, 1000, 2 * smallest}} {
+	for _, test := range []struct{ requests, each, most int }{{3000, 10, 200}, {10, 1000, 2 * minShare}} {
 		for range test.requests {
 			r.take(hour, 1)
 			r.clock.Advance(time.Duration(test.each) * time.Millisecond)
@@ -667,14 +667,14 @@ func TestTablesAreBounded(t *testing.T) {
 	r.flood(many, 2000)
 	r.clock.Advance(1100 * time.Millisecond)
 	for i := range 2 * tables * maxEntries {
-		if _, err := r.Take(ctx, fmt.Sprint("user ", i), many, 2*smallest); err != nil {
+		if _, err := r.Take(ctx, fmt.Sprint("user ", i), many, 2*minShare); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 * maxPlans {
 		p := ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 		for i := range 20 {
-			if _, err := r.Take(ctx, fmt.Sprint("user ", i), p, 2*smallest); err != nil {
+			if _, err := r.Take(ctx, fmt.Sprint("user ", i), p, 2*minShare); err != nil {
 				t.Fatal(err)
 			}
 		}

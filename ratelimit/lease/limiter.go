@@ -92,10 +92,7 @@ func (l *Limiter) table(subject string) (uint64, *table) {
 
 // Take implements [ratelimit.Limiter].
 func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if p == nil || of(p).Len() == 0 || of(p).Check(subject, cost) != nil {
-		return l.shared.Take(ctx, subject, p, cost)
-	}
-	if of(p).Smooth() {
+	if p == nil || of(p).Len() == 0 || of(p).Smooth() || of(p).Check(subject, cost) != nil {
 		l.forget(subject)
 		return l.shared.Take(ctx, subject, p, cost)
 	}
@@ -103,7 +100,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 	return d, err
 }
 
-// take makes d the decision. If checked, the share may serve without another question.
+// take decides into d. If checked, the engine was asked about the share just now.
 func (l *Limiter) take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64, checked bool, d *ratelimit.Decision) (err error) {
 	h, t := l.table(subject)
 	r := l.read() // before the lock: two readings take longer than a decision
@@ -124,38 +121,34 @@ func (l *Limiter) take(ctx context.Context, subject string, p *ratelimit.Plan, c
 		e.count(now, cost)
 	}
 	d.Plan = p
-	var q question
-	next := e.decide(now, cost, checked, d)
-	switch next {
-	case answered, renew:
+	switch e.decide(now, cost, checked, d) {
+	case renew:
+		t.renew(e, now)
+		fallthrough
+	case answered:
 		t.stats.Local++
 		if e.kind == banned {
 			d.Receipt.BanReason = t.reasons[h]
 		}
-		if next == renew {
-			t.renew(e, now)
-		}
+		l.unlock(t)
+		return nil
 	case check:
-		q = t.question(e, now, 0)
-	case ask:
-		q = t.question(e, now, cost)
-	}
-	l.unlock(t)
-	switch next {
-	case check:
+		q := t.question(e, now, 0)
+		l.unlock(t)
 		if err = l.ask(ctx, &q, d); err != nil || d.Outcome != ratelimit.Banned {
 			*d = ratelimit.Decision{}
 			return l.take(ctx, subject, p, cost, true, d)
 		}
 		d.Cost = cost
 		engine.Complete(d)
-	case ask:
-		err = l.ask(ctx, &q, d)
+		return nil
 	}
-	return err
+	q := t.question(e, now, cost)
+	l.unlock(t)
+	return l.ask(ctx, &q, d)
 }
 
-// ask asks the engine, and has the table learn the answer, or that there was none: also if the
+// ask asks the engine, and the table learns the answer, or that there was none: also if the
 // engine panics.
 func (l *Limiter) ask(ctx context.Context, q *question, d *ratelimit.Decision) (err error) {
 	answered := false
@@ -173,8 +166,8 @@ func (l *Limiter) ask(ctx context.Context, q *question, d *ratelimit.Decision) (
 	if q.take {
 		*d, err = l.shared.Take(ctx, q.subject, q.plan, q.cost)
 	} else {
-		// What a caller that goes away was charged is lost, and so would be what comes back.
-		ctx, cancel := attentive(ctx)
+		// If the engine stopped when the caller goes away, units would be lost.
+		ctx, cancel := deadlineOnly(ctx)
 		defer cancel()
 		*d, err = l.shared.Lease(ctx, q.subject, q.plan, q.cost, q.terms)
 	}
@@ -182,15 +175,15 @@ func (l *Limiter) ask(ctx context.Context, q *question, d *ratelimit.Decision) (
 	return err
 }
 
-// attentive returns a context with the deadline of ctx that is not cancelled before.
-func attentive(ctx context.Context) (context.Context, context.CancelFunc) {
+// deadlineOnly returns a context that ends with the deadline of ctx, and is not cancelled before.
+func deadlineOnly(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	}
 	return context.WithoutCancel(ctx), func() {}
 }
 
-// unlock unlocks a table, and asks in the background what it has queued.
+// unlock unlocks a table, and then asks what the table has queued, in the background.
 func (l *Limiter) unlock(t *table) {
 	queue := t.queue
 	t.queue = nil
@@ -200,7 +193,7 @@ func (l *Limiter) unlock(t *table) {
 	}
 }
 
-// start runs f on a goroutine that Close waits for, or here if that is too late.
+// start runs f on a goroutine that Close waits for. After Close it runs f at once.
 func (l *Limiter) start(f func()) {
 	l.closing.RLock()
 	closed := l.closed
@@ -214,11 +207,11 @@ func (l *Limiter) start(f func()) {
 }
 
 const (
-	parallel = 64              // questions that are asked at once in the background
+	parallel = 64              // how many questions are asked at once
 	patience = 2 * time.Second // how long all of them may take
 )
 
-// askAll asks questions of which nobody waits for the answers.
+// askAll asks the questions that no request waits for.
 func (l *Limiter) askAll(queue []question) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -237,7 +230,7 @@ func (l *Limiter) askAll(queue []question) {
 	others.Wait()
 }
 
-// sweep gives back what is not used, or all that is left when the Limiter closes.
+// sweep gives back the shares that are not used, or all of them when the Limiter closes.
 func (l *Limiter) sweep(closes bool) {
 	var queue []question
 	for i := range l.tables {
@@ -251,9 +244,9 @@ func (l *Limiter) sweep(closes bool) {
 	l.askAll(queue)
 }
 
-// Close gives back all shares, and then waits for what runs in the background: two seconds for
-// each of the two, at most, if the engine keeps deadlines. Requests can still be decided, by
-// the engine.
+// Close gives back all shares, and then waits for what runs in the background: at most two
+// seconds for each of the two, if the engine keeps deadlines. Afterwards the engine decides
+// every request.
 func (l *Limiter) Close() {
 	l.close.Do(func() {
 		l.closing.Lock()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -13,7 +14,7 @@ const (
 	tables     = 64
 	maxEntries = 1 << 10 // of a table
 	maxPlans   = 1 << 8  // of a table
-	searched   = 8       // entries that are looked at for room
+	searched   = 8       // how many entries makeRoom looks at
 )
 
 // A table is one of several, each with a lock of its own, and holds what is known of some
@@ -21,7 +22,7 @@ const (
 type table struct {
 	mu      sync.Mutex
 	clock   clock
-	closed  bool             // there are no entries any more
+	closed  bool             // no entry is made any more
 	places  map[uint64]int32 // of entries, by hash
 	entries []entry
 	names   map[uint64]string         // of the subjects of entries, by hash
@@ -31,8 +32,8 @@ type table struct {
 	hand    int                       // where the last search for room ended
 	queue   []question                // to ask in the background
 	asks    uint64                    // questions so far
-	demands [1 << 12]uint8            // units that subjects without an entry were asked for, by hash, at most busyUnits
-	since   int64                     // when the demands began
+	demand  [1 << 12]uint8            // by hash: what requests of subjects without an entry cost, at most minTraffic
+	since   int64                     // when all demand was 0
 	stats   Stats
 
 	_ [64]byte // another processor changes the next table
@@ -40,12 +41,12 @@ type table struct {
 
 // A question is what the engine is asked about a subject.
 type question struct {
-	id      uint64 // 0: the entry does not wait for the answer
+	id      uint64 // 0: no entry waits for the answer
 	subject string
 	plan    *ratelimit.Plan
 	asked   int64
 	cost    int64
-	take    bool // it is a Take, of which the answer has no generation
+	take    bool // it is a Take, whose answer has no generation
 	terms   engine.Terms
 }
 
@@ -57,8 +58,8 @@ func (q *question) back() int64 {
 	return q.terms.Back.Cost
 }
 
-// entry returns the entry of a subject under a plan, for a request of so many units. It is nil
-// if the subject is not busy, or there is no room.
+// entry returns the entry of a subject under a plan, for a request with a cost. It is nil if the
+// subject is not busy, or there is no room.
 func (t *table) entry(h uint64, subject string, p *ratelimit.Plan, now, cost int64) *entry {
 	i, found := t.places[h]
 	switch {
@@ -69,22 +70,22 @@ func (t *table) entry(h uint64, subject string, p *ratelimit.Plan, now, cost int
 	case !t.busy(h, now, cost):
 		return nil
 	}
-	return t.add(h, subject, p, now, max(busyUnits-cost, 0))
+	return t.add(h, subject, p, now, max(minTraffic-cost, 0))
 }
 
-// busy reports whether a subject without an entry was asked for so many units in at most two
-// seconds, with the cost of this request, that it gets one. Subjects may be counted as one.
+// busy reports whether the requests of a subject without an entry, with this one, cost so much
+// within two seconds that it gets one. Some subjects are counted together.
 func (t *table) busy(h uint64, now, cost int64) bool {
 	if now-t.since >= 2*second {
-		clear(t.demands[:])
+		clear(t.demand[:])
 		t.since = now
 	}
-	n := &t.demands[h/tables%uint64(len(t.demands))]
-	*n = uint8(min(int64(*n)+cost, busyUnits))
-	return *n == busyUnits
+	n := &t.demand[h/tables%uint64(len(t.demand))]
+	*n = uint8(min(int64(*n)+cost, minTraffic))
+	return *n == minTraffic
 }
 
-// add returns a new entry that begins with so much traffic, or nil if there is one, or no room.
+// add returns a new entry with so much traffic. It is nil if there is one, or no room.
 func (t *table) add(h uint64, subject string, p *ratelimit.Plan, now, own int64) *entry {
 	number := slices.Index(t.plans[:], p)
 	if number < 0 {
@@ -140,8 +141,8 @@ func (t *table) drop(i int) {
 	t.entries = t.entries[:last]
 }
 
-// abandon has the engine told in the background what an entry still has: units of a share, and
-// strikes. It is never tried twice: the first time may have done it, though no answer came.
+// abandon queues what the engine must know of an entry: units of the share that will not be
+// used, and strikes. They are sent once only: without an answer the engine may still have them.
 func (t *table) abandon(e *entry) {
 	if e.left() > 0 || e.denied > 0 {
 		t.giveBack(t.names[e.hash], t.charge(e), e.left(), e.denied)
@@ -149,21 +150,21 @@ func (t *table) abandon(e *entry) {
 	e.kind, e.units, e.denied = nothing, 0, 0
 }
 
-// giveBack queues that units of a charge are given back, and strikes told.
+// giveBack queues units of a charge to be given back, and strikes to be counted.
 func (t *table) giveBack(subject string, charge ratelimit.Decision, units int64, denied int32) {
 	charge.Cost = units
 	t.queue = append(t.queue, question{subject: subject, plan: charge.Plan, terms: engine.Terms{Back: &charge, Denied: int(denied)}})
 }
 
-// charge returns what names the charge of the share of an entry to the engine.
+// charge returns the answer of the engine by which it knows the charge of an entry's share.
 func (t *table) charge(e *entry) ratelimit.Decision {
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: t.plans[e.plan], Time: e.time, States: e.states}
 	d.Receipt.SetGeneration(e.generation)
 	return d
 }
 
-// question returns what to ask about an entry, for a request, or for the cost 0 for none. It
-// asks for no share: one of a client that goes away meanwhile would be lost.
+// question returns what to ask about an entry for a request, or with the cost 0 without one. It
+// asks for no share, which would be lost if the client went away.
 func (t *table) question(e *entry, now, cost int64) question {
 	q := question{subject: t.names[e.hash], plan: t.plans[e.plan], asked: now, cost: cost, take: cost > 0}
 	t.stats.Asked++
@@ -172,7 +173,7 @@ func (t *table) question(e *entry, now, cost int64) question {
 	}
 	t.asks++
 	q.id, e.asking = t.asks, t.asks
-	// What comes back is lost if the engine does not answer.
+	// If the engine does not answer, the units that it gets back are lost.
 	if e.left() > 0 && (now >= e.ends || e.units < cost && !e.failing) {
 		t.returnUnits(e, now, e.left(), &q)
 	}
@@ -181,7 +182,7 @@ func (t *table) question(e *entry, now, cost int64) question {
 	return q
 }
 
-// returnUnits has a question give back units of the share.
+// returnUnits makes a question give back units of the share.
 func (t *table) returnUnits(e *entry, now, units int64, q *question) {
 	charge := t.charge(e)
 	charge.Cost = units
@@ -191,7 +192,7 @@ func (t *table) returnUnits(e *entry, now, units int64, q *question) {
 	}
 }
 
-// renew queues the question for more units of a share, or fewer.
+// renew queues a question that makes the share larger or smaller.
 func (t *table) renew(e *entry, now int64) {
 	q := t.question(e, now, 0)
 	if over := e.excess(); over > 0 {
@@ -201,8 +202,8 @@ func (t *table) renew(e *entry, now int64) {
 	t.queue = append(t.queue, q)
 }
 
-// learn has the table know an answer, and makes it the decision about the request. Units that
-// cannot be used are given back. A subject that was admitted may get a share.
+// learn takes over an answer, and makes it the decision about the request. Units that cannot be
+// used are given back. A subject that was admitted may then get a share.
 func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 	t.stats.Returned += uint64(q.back())
 	more := int64(0)
@@ -239,8 +240,8 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 	engine.Complete(d)
 }
 
-// fail notes that a question had no answer. What is left of the share then serves for longer,
-// and what the engine was told is not told again.
+// fail notes that a question had no answer. What is left of the share then serves without
+// checks, and the strikes of the question are not sent again.
 func (t *table) fail(h uint64, q *question, now int64) {
 	e := t.find(h, q.plan)
 	if e == nil {
@@ -266,4 +267,33 @@ func (t *table) sweep(now int64, closes bool) {
 			t.drop(i)
 		}
 	}
+}
+
+// A clock tells how long a process has run, in nanoseconds, and never less than that. Between
+// two readings that is the larger advance of the monotonic clock, which stands still while a
+// machine is suspended, and the wall clock, which does not. So a share ends too early after the
+// wall clock was set forward, and never too late.
+type clock struct {
+	last   reading
+	passed int64
+}
+
+// A reading is what both clocks said at once, in nanoseconds.
+type reading struct{ mono, wall int64 }
+
+// system reads the clocks of the system.
+func system() reading {
+	now := time.Now()
+	return reading{int64(now.Sub(began)), now.UnixNano()}
+}
+
+var began = time.Now()
+
+// at returns the time of a reading. If there was a later one, it is the time of that.
+func (c *clock) at(r reading) int64 {
+	if r.mono >= c.last.mono {
+		c.passed += max(r.mono-c.last.mono, r.wall-c.last.wall)
+		c.last = r
+	}
+	return c.passed
 }
