@@ -127,12 +127,6 @@ var all = []table{
 		columns: stack("Middleware"),
 	},
 	{
-		title:   "One line",
-		text:    "limit.ByIP of gatehouse and LimitByIP of httprate, with one quota.",
-		peers:   inMemory,
-		columns: stack("ByIP"),
-	},
-	{
 		title:   "The whole gate",
 		text:    "Bearer token, key verified from the cache, both quotas, header fields, principal in the context.",
 		peers:   inMemory,
@@ -143,8 +137,7 @@ var all = []table{
 		text:  "Nanoseconds from one decision to the next, of all processors together. The last row is the lower bound for a hot key: hash the key, read one word, and swap it unless another processor has.",
 		peers: append(inMemory[:len(inMemory):len(inMemory)], "word"),
 		columns: []column{
-			ns("hot key, on 1", "Parallel/case=hot/peer=%s"), ns("hot key, on 2", "Parallel/case=hot/peer=%s").on(2),
-			ns("10 thousand keys, on 1", "Parallel/case=10k/peer=%s"), ns("10 thousand keys, on 2", "Parallel/case=10k/peer=%s").on(2),
+			ns("hot key", "Parallel/case=hot/peer=%s").on(2), ns("10 thousand keys", "Parallel/case=10k/peer=%s").on(2),
 		},
 	},
 	{
