@@ -125,45 +125,23 @@ func (e *engineMeter) end(ctx context.Context, m measurement, d ratelimit.Decisi
 // ObserveMemory reports the size of an embedded engine. Call it for one engine: of two,
 // the series would be the same. In front of a shared engine, that is the local one.
 func (t *Telemetry) ObserveMemory(l *memory.Limiter) error {
-	if t == nil {
-		return nil
-	}
-	if l == nil {
-		return errors.New("telemetry: ObserveMemory: the engine must not be nil")
-	}
-	return t.make(func(m *maker) {
-		subjects := m.gauge("gatehouse.engine.subjects", "{subject}", "Subjects in memory")
-		capacity := m.gauge("gatehouse.engine.capacity", "{subject}", "The most subjects in memory")
-		evictions := m.counter("gatehouse.engine.evictions", "{subject}", "Subjects replaced at the capacity before their windows were over")
-		refusals := m.counter("gatehouse.engine.refusals", "{subject}", "Subjects and strikes that found no place at the capacity")
-		m.observe(func(_ context.Context, o metric.Observer) error {
+	return t.observe("ObserveMemory: the engine", l == nil, func(m *maker) {
+		m.read(func() []int64 {
 			s := l.Stats()
-			o.ObserveInt64(subjects, s.Subjects)
-			o.ObserveInt64(capacity, s.Bound)
-			o.ObserveInt64(evictions, int64(s.Evicted))
-			o.ObserveInt64(refusals, int64(s.Refused))
-			return nil
-		}, subjects, capacity, evictions, refusals)
+			return []int64{s.Subjects, s.Bound, int64(s.Evicted), int64(s.Refused)}
+		}, with(),
+			m.gauge("gatehouse.engine.subjects", "{subject}", "Subjects in memory"),
+			m.gauge("gatehouse.engine.capacity", "{subject}", "The most subjects in memory"),
+			m.counter("gatehouse.engine.evictions", "{subject}", "Subjects replaced at the capacity before their windows were over"),
+			m.counter("gatehouse.engine.refusals", "{subject}", "Subjects and strikes that found no place at the capacity"))
 	})
 }
 
 // ObserveFailover reports the circuit and the counts of a failover engine. Call it for
 // one engine.
 func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
-	if t == nil {
-		return nil
-	}
-	if l == nil {
-		return errors.New("telemetry: ObserveFailover: the engine must not be nil")
-	}
-	return t.make(func(m *maker) {
+	return t.observe("ObserveFailover: the engine", l == nil, func(m *maker) {
 		circuit := m.gauge("gatehouse.failover.circuit", "", "1 for the state of the circuit that is in force, 0 for the others")
-		pending := m.gauge("gatehouse.failover.pending", "{subject}", "Subjects whose usage is not charged to the primary yet")
-		fallbacks := m.counter("gatehouse.failover.fallbacks", "{request}", "Decisions that the primary did not make")
-		failures := m.counter("gatehouse.failover.failures", "{call}", "Calls of the primary that failed")
-		timeouts := m.counter("gatehouse.failover.timeouts", "{call}", "Calls of the primary that did not answer within the budget")
-		opened := m.counter("gatehouse.failover.opened", "{change}", "Times the circuit opened")
-		lost := m.counter("gatehouse.failover.lost", "{request}", "Times the journal had no room")
 		m.observe(func(_ context.Context, o metric.Observer) error {
 			isOpen := int64(0)
 			if l.Open() {
@@ -171,44 +149,35 @@ func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
 			}
 			o.ObserveInt64(circuit, 1-isOpen, with(stateKey.String("closed")))
 			o.ObserveInt64(circuit, isOpen, with(stateKey.String("open")))
-			s := l.Stats()
-			o.ObserveInt64(pending, s.Pending)
-			o.ObserveInt64(fallbacks, int64(s.Fallbacks))
-			o.ObserveInt64(failures, int64(s.Failures))
-			o.ObserveInt64(timeouts, int64(s.Timeouts))
-			o.ObserveInt64(opened, int64(s.Opened))
-			o.ObserveInt64(lost, int64(s.Lost))
 			return nil
-		}, circuit, pending, fallbacks, failures, timeouts, opened, lost)
+		}, circuit)
+		m.read(func() []int64 {
+			s := l.Stats()
+			return []int64{s.Pending, int64(s.Fallbacks), int64(s.Failures), int64(s.Timeouts), int64(s.Opened), int64(s.Lost)}
+		}, with(),
+			m.gauge("gatehouse.failover.pending", "{subject}", "Subjects whose usage is not charged to the primary yet"),
+			m.counter("gatehouse.failover.fallbacks", "{request}", "Decisions that the primary did not make"),
+			m.counter("gatehouse.failover.failures", "{call}", "Calls of the primary that failed"),
+			m.counter("gatehouse.failover.timeouts", "{call}", "Calls of the primary that did not answer within the budget"),
+			m.counter("gatehouse.failover.opened", "{change}", "Times the circuit opened"),
+			m.counter("gatehouse.failover.lost", "{request}", "Times the journal had no room"))
 	})
 }
 
 // ObserveLease reports what an engine with shares holds, and what it did. Call it for one
 // engine.
 func (t *Telemetry) ObserveLease(l *lease.Limiter) error {
-	if t == nil {
-		return nil
-	}
-	if l == nil {
-		return errors.New("telemetry: ObserveLease: the engine must not be nil")
-	}
-	return t.make(func(m *maker) {
-		shares := m.gauge("gatehouse.lease.shares", "{subject}", "Subjects with a share")
-		held := m.gauge("gatehouse.lease.held", "{unit}", "Units of these shares that are not used yet")
-		local := m.counter("gatehouse.lease.local", "{request}", "Decisions without a question to the shared engine")
-		asked := m.counter("gatehouse.lease.asked", "{call}", "Questions to the shared engine")
-		returned := m.counter("gatehouse.lease.returned", "{unit}", "Units that were given back")
-		expired := m.counter("gatehouse.lease.expired", "{unit}", "Units that were not used before their share ended")
-		m.observe(func(_ context.Context, o metric.Observer) error {
+	return t.observe("ObserveLease: the engine", l == nil, func(m *maker) {
+		m.read(func() []int64 {
 			s := l.Stats()
-			o.ObserveInt64(shares, s.Shares)
-			o.ObserveInt64(held, s.Held)
-			o.ObserveInt64(local, int64(s.Local))
-			o.ObserveInt64(asked, int64(s.Asked))
-			o.ObserveInt64(returned, int64(s.Returned))
-			o.ObserveInt64(expired, int64(s.Expired))
-			return nil
-		}, shares, held, local, asked, returned, expired)
+			return []int64{s.Shares, s.Held, int64(s.Local), int64(s.Asked), int64(s.Returned), int64(s.Expired)}
+		}, with(),
+			m.gauge("gatehouse.lease.shares", "{subject}", "Subjects with a share"),
+			m.gauge("gatehouse.lease.held", "{unit}", "Units of these shares that are not used yet"),
+			m.counter("gatehouse.lease.local", "{request}", "Decisions without a question to the shared engine"),
+			m.counter("gatehouse.lease.asked", "{call}", "Questions to the shared engine"),
+			m.counter("gatehouse.lease.returned", "{unit}", "Units that were given back"),
+			m.counter("gatehouse.lease.expired", "{unit}", "Units that were not used before their share ended"))
 	})
 }
 

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -80,14 +79,8 @@ const (
 // collects, but at most every 15 seconds, and waits for at most two seconds. While b
 // fails, the gauge has no value.
 func (t *Telemetry) ObserveBans(b ratelimit.Banner) error {
-	if t == nil {
-		return nil
-	}
-	if nilvalue.In(b) {
-		return errors.New("telemetry: ObserveBans: the engine must not be nil")
-	}
 	list := banList{banner: b}
-	return t.make(func(m *maker) {
+	return t.observe("ObserveBans: the engine", nilvalue.In(b), func(m *maker) {
 		active := m.gauge("gatehouse.bans.active", "{ban}", "Bans in force")
 		m.observe(func(ctx context.Context, o metric.Observer) error {
 			if n, ok := list.len(ctx); ok {
@@ -126,31 +119,24 @@ const limiterKey = attribute.Key("gatehouse.limiter")
 // ObserveInFlight reports the requests in progress that a limiter counts. name tells the
 // limiters of a service apart, such as "process" and "owners"; call it once for each.
 func (t *Telemetry) ObserveInFlight(name string, l *inflight.Limiter) error {
-	if t == nil {
-		return nil
-	}
-	if l == nil {
-		return errors.New("telemetry: ObserveInFlight: the limiter must not be nil")
-	}
 	limiter := limiterKey.String(name)
-	attrs := with(limiter)
 	admitted, refused := with(limiter, resultKey.String("admitted")), with(limiter, resultKey.String("refused"))
-	return t.make(func(m *maker) {
+	return t.observe("ObserveInFlight: the limiter", l == nil, func(m *maker) {
 		requests := m.counter("gatehouse.in_flight.requests", "{request}", "Requests that a limit on requests in progress admitted or refused")
-		unshared := m.counter("gatehouse.in_flight.unshared", "{request}", "Requests admitted by the limit of this process alone, because the shared one could not decide")
-		running := m.gauge("gatehouse.in_flight.running", "{request}", "Requests in progress")
-		waiting := m.gauge("gatehouse.in_flight.waiting", "{request}", "Requests that wait for another one to finish")
-		subjects := m.gauge("gatehouse.in_flight.subjects", "{subject}", "Subjects with a request in progress")
 		m.observe(func(_ context.Context, o metric.Observer) error {
 			s := l.Stats()
 			o.ObserveInt64(requests, int64(s.Admitted), admitted)
 			o.ObserveInt64(requests, int64(s.Refused), refused)
-			o.ObserveInt64(unshared, int64(s.Unshared), attrs)
-			o.ObserveInt64(running, int64(s.Running), attrs)
-			o.ObserveInt64(waiting, int64(s.Waiting), attrs)
-			o.ObserveInt64(subjects, int64(s.Subjects), attrs)
 			return nil
-		}, requests, unshared, running, waiting, subjects)
+		}, requests)
+		m.read(func() []int64 {
+			s := l.Stats()
+			return []int64{int64(s.Unshared), int64(s.Running), int64(s.Waiting), int64(s.Subjects)}
+		}, with(limiter),
+			m.counter("gatehouse.in_flight.unshared", "{request}", "Requests admitted by the limit of this process alone, because the shared one could not decide"),
+			m.gauge("gatehouse.in_flight.running", "{request}", "Requests in progress"),
+			m.gauge("gatehouse.in_flight.waiting", "{request}", "Requests that wait for another one to finish"),
+			m.gauge("gatehouse.in_flight.subjects", "{subject}", "Subjects with a request in progress"))
 	})
 }
 

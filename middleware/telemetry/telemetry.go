@@ -135,6 +135,17 @@ func (t *Telemetry) make(instruments func(*maker)) error {
 	return nil
 }
 
+// observe makes the instruments for what the service observes, named what.
+func (t *Telemetry) observe(what string, missing bool, instruments func(*maker)) error {
+	switch {
+	case t == nil:
+		return nil
+	case missing:
+		return fmt.Errorf("telemetry: %s must not be nil", what)
+	}
+	return t.make(instruments)
+}
+
 // A maker makes instruments that are read when the MeterProvider collects, and remembers
 // what failed.
 type maker struct {
@@ -164,6 +175,17 @@ func (m *maker) observe(f metric.Callback, instruments ...metric.Observable) {
 	if m.err = err; err == nil {
 		m.registered = append(m.registered, r)
 	}
+}
+
+// read registers a callback that reads all the numbers of some statistics at once: one for
+// each of the instruments, in their order.
+func (m *maker) read(numbers func() []int64, attrs metric.MeasurementOption, instruments ...metric.Observable) {
+	m.observe(func(_ context.Context, o metric.Observer) error {
+		for i, n := range numbers() {
+			o.ObserveInt64(instruments[i].(metric.Int64Observable), n, attrs)
+		}
+		return nil
+	}, instruments...)
 }
 
 // A count is the value of one series of a counter. It is kept here and read when the
