@@ -101,6 +101,7 @@ var cases = []row{
 	{"a strike while a window begins", "take 2 a two, take a two => take a two | take a two | clock 2s"},
 	{"a strike beside a reset", "take 2 a two, take a two => take a two | reset a, take a two"},
 	{"a ban beside a take", "take a two => ban a | take a two, take a two"},
+	{"a ban beside a request that is refused, and one that is not", "take a large => ban a | take 10 a large, take a large"},
 	{"a ban of a new subject beside a take", "=> ban a | take a two, take a two"},
 	{"a ban beside a plan switch", "take a two => ban a | take a wide | take a two"},
 	{"a ban beside a charge and a take", "take a two => ban a | charge 1 a two | take a two"},
