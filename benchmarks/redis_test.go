@@ -1,9 +1,9 @@
+//go:build unix
+
 package benchmarks
 
 import (
 	"context"
-	"net"
-	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,7 +17,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
-	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -194,42 +194,12 @@ func takeInParallel(b *testing.B, take redisEngine, keys []string) int {
 	return int(failed.Load())
 }
 
-// startRedis starts a redis-server on a free port of the loopback interface,
-// which keeps nothing and is killed in the end, and returns a client of it.
-// Without the program the benchmark is skipped.
+// startRedis starts a server, and returns a client of it.
 func startRedis(b *testing.B) *redis.Client {
 	b.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if testenv.Required() {
-			b.Fatal("redis-server is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1")
-		}
-		skip(b, "redis-server is not on this machine")
-	}
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
-	server := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--dir", b.TempDir(), "--save", "", "--appendonly", "no")
-	if err := server.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(b).Addr})
 	b.Cleanup(func() { client.Close() })
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		info, err := client.InfoMap(context.Background(), "server").Result()
-		if err == nil && info["Server"]["process_id"] == strconv.Itoa(server.Process.Pid) {
-			return client
-		}
-		if time.Now().After(deadline) {
-			b.Fatalf("redis-server does not answer on port %s: %v", port, err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	return client
 }
 
 // serverWork returns the processor time that the server's main thread has spent,

@@ -71,13 +71,3 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("without links: %v allocations a request, promised are none", n)
 	}
 }
-
-func BenchmarkFromHeader(b *testing.B) {
-	h := http.Header{"Deprecation": {deprecationValue}, "Sunset": {sunsetValue}, "Link": {successorLink}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := deprecation.FromHeader(h); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -53,31 +53,6 @@ func BenchmarkVerify(b *testing.B) {
 	})
 }
 
-func BenchmarkDigestOf(b *testing.B) {
-	key := newFormat("pet_live_").Generate().Reveal()
-	b.ReportAllocs()
-	for b.Loop() {
-		apikey.DigestOf(key)
-	}
-}
-
-func BenchmarkCheck(b *testing.B) {
-	format := newFormat("pet_live_")
-	key := format.Generate().Reveal()
-	b.ReportAllocs()
-	for b.Loop() {
-		format.Check(key)
-	}
-}
-
-func BenchmarkGenerate(b *testing.B) {
-	format := newFormat("pet_live_")
-	b.ReportAllocs()
-	for b.Loop() {
-		format.Generate()
-	}
-}
-
 // BenchmarkMemory reports what a remembered valid key costs, owner and record
 // included.
 func BenchmarkMemory(b *testing.B) {

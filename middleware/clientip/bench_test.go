@@ -2,7 +2,6 @@ package clientip_test
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -34,14 +33,6 @@ func BenchmarkAddr(b *testing.B) {
 				bb.source.Addr(r)
 			}
 		})
-	}
-}
-
-func BenchmarkNetworkSubject(b *testing.B) {
-	addr := netip.MustParseAddr("2001:db8:0:1:2:3:4:5")
-	b.ReportAllocs()
-	for b.Loop() {
-		clientip.NetworkSubject(addr)
 	}
 }
 

@@ -92,15 +92,6 @@ func TestFieldsDoNotShare(t *testing.T) {
 	}
 }
 
-func BenchmarkSetHeaders(b *testing.B) {
-	d := decision(ratelimit.Limited, ratelimit.State{Remaining: 0, Reset: now + 30}, ratelimit.State{Remaining: 400, Reset: now + 3000})
-	h := http.Header{}
-	b.ReportAllocs()
-	for b.Loop() {
-		limit.XRateLimit.Set(h, &d)
-	}
-}
-
 // rateFields returns the header fields of h that a limit can set, sorted.
 func rateFields(h http.Header) (fields []string) {
 	for name, values := range h {

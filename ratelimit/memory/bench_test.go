@@ -94,49 +94,6 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-func BenchmarkTakeParallel(b *testing.B) {
-	for _, bench := range takes() {
-		if bench.name != "hot" && !strings.HasSuffix(bench.name, "10k") {
-			continue
-		}
-		b.Run(bench.name, func(b *testing.B) {
-			l := newLimiter(b, Options{})
-			b.RunParallel(func(pb *testing.PB) {
-				n := newNamer(bench.subjects)
-				for n.random = uint64(time.Now().UnixNano()); pb.Next(); {
-					take(b, l, n.next(), bench.plan)
-				}
-			})
-		})
-	}
-}
-
-// BenchmarkTakeAll charges two subjects at once: one of so many, and one that all
-// requests share.
-func BenchmarkTakeAll(b *testing.B) {
-	for _, bench := range takes() {
-		b.Run(bench.name, func(b *testing.B) {
-			l, n := newLimiter(b, Options{}), newNamer(bench.subjects)
-			charges := []ratelimit.Charge{
-				{Plan: bench.plan, Cost: 1},
-				{Subject: "everybody, under a name of just as many bytes", Plan: roomy, Cost: 1},
-			}
-			decisions := make([]ratelimit.Decision, len(charges))
-			takeAll := func(name string) {
-				charges[0].Subject = name
-				must(b, l.TakeAll(ctx, charges, decisions))
-			}
-			for i := range bench.subjects {
-				takeAll(n.name(i))
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				takeAll(n.next())
-			}
-		})
-	}
-}
-
 // BenchmarkRare measures what is not the common case and must not cost many
 // times as much.
 func BenchmarkRare(b *testing.B) {
