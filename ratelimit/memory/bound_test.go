@@ -6,12 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -130,44 +127,6 @@ func TestNothingIsAllocated(t *testing.T) {
 var ratelimitPlans = [2]*ratelimit.Plan{
 	ratelimit.MustPlan("x", ratelimit.Penalty{}, ratelimit.PerHour(1<<30), ratelimit.PerDay(1<<30)),
 	ratelimit.MustPlan("y", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30)),
-}
-
-// Slots move when tables grow and accounts are dropped. No charge may be lost or
-// doubled meanwhile.
-func TestExactWhileTheTableChanges(t *testing.T) {
-	const subjects, limit, callers = 3000, 40, 8
-	l := newLimiter(t, Options{})
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerSecond(fixedwindow.MaxUnits),
-		ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
-	admitted := make([]atomic.Int64, subjects)
-	var wg sync.WaitGroup
-	for c := range callers {
-		wg.Go(func() {
-			for i := range subjects * 10 {
-				n := (i*7919 + c*131) % subjects
-				d, err := l.Take(ctx, fmt.Sprint(n), plan, 1)
-				if err != nil {
-					t.Error(err)
-				}
-				if d.Allowed() {
-					admitted[n].Add(1)
-				}
-				if i%16 == 0 { // a subject that is soon dropped
-					name := fmt.Sprint("passing ", c, " ", i)
-					take(t, l, name, plan)
-					if err := l.Reset(ctx, name); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for i := range admitted {
-		if got := admitted[i].Load(); got != limit {
-			t.Fatalf("subject %d: %d admitted in %d calls, want %d", i, got, callers*limit/4, limit)
-		}
-	}
 }
 
 // A new subject takes the place of the one that has used least.

@@ -79,41 +79,6 @@ func testFailedSave(t *testing.T, portion int) {
 	}
 }
 
-func TestSaveWhileChargesGoOn(t *testing.T) {
-	l := newLimiter(t, Options{})
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1 << 30, Window: fixedwindow.MaxLength})
-	const each = 20_000
-	done := make(chan bool)
-	for range 4 {
-		go func() {
-			for i := range each {
-				take(t, l, fmt.Sprint(i%100), plan)
-			}
-			done <- true
-		}()
-	}
-	d := disk{}
-	for finished := 0; finished < 4; {
-		select {
-		case <-done:
-			finished++
-		default:
-			save(t, l, d)
-		}
-	}
-	save(t, l, d)
-	again := restart(t, l, slices.Collect(maps.Values(d)))
-	var used int64
-	for i := range 100 {
-		s, err := again.Peek(ctx, fmt.Sprint(i), plan)
-		must(t, err)
-		used += 1<<30 - s.Remaining()
-	}
-	if used != 4*each {
-		t.Errorf("%d units were charged and %d saved", 4*each, used)
-	}
-}
-
 // What was loaded counts as saved; its end is still reported.
 func TestSaveAfterLoad(t *testing.T) {
 	clock := enginetest.NewClock(noon)

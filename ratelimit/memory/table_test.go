@@ -34,36 +34,6 @@ func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
 	}
 }
 
-// The slots of a table that was replaced are frozen: a charge that still looks at
-// one of them fails, and is not lost. So is the slot from which another one is
-// filled.
-func TestWhatWasCopiedIsFrozen(t *testing.T) {
-	old := newTable(minSlots, firstWindow+1)
-	for h := uint64(2); h < 10; h += 2 {
-		i, _ := old.find(h)
-		old.slot(i).setHash(h)
-		old.slot(i).setMeter(newMeter(uint32(h), 0))
-	}
-	grown := old.resized(2*minSlots, old.stride)
-	for h := uint64(2); h < 10; h += 2 {
-		i, _ := old.find(h)
-		if !old.slot(i).meter().isFrozen() {
-			t.Errorf("subject %d can be charged in the table that was replaced", h)
-		}
-		i, found := grown.find(h)
-		if m := grown.slot(i).meter(); !found || m.isFrozen() || m.count() != uint32(h) {
-			t.Errorf("subject %d in the new table: found %v, frozen %v, count %d", h, found, m.isFrozen(), m.count())
-		}
-	}
-	from, to := slot(make([]uint64, firstWindow+1)), slot(make([]uint64, firstWindow+1))
-	from.setHash(2)
-	from.setMeter(newMeter(5, 0))
-	from.copyTo(to)
-	if !from.meter().isFrozen() || to.meter().isFrozen() || to.meter().count() != 5 {
-		t.Errorf("copied from %x to %x, want the source frozen and the copy not", uint64(from.meter()), uint64(to.meter()))
-	}
-}
-
 // A slot that moves to another block may make room there as soon as before.
 func TestMovedSlotsMakeRoom(t *testing.T) {
 	table := newTable(2*blockSlots, firstWindow+1)
