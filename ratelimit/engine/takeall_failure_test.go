@@ -75,9 +75,8 @@ func (h hanging) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ 
 func TestTakeAllDoesNotWaitForRefunds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel()
-		if _, err := m.Take(t.Context(), "company:7", company, 3); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Take(t.Context(), "company:7", company, 3)
+		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		defer time.Sleep(time.Second) // until the refund gives up
@@ -94,9 +93,8 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 	ctx, m := context.Background(), newModel()
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(5))
 	use := []ratelimit.Charge{{Subject: "a", Plan: smooth, Cost: 2}, {Subject: "b", Plan: company, Cost: 3}}
-	if _, err := m.Take(ctx, "b", company, 3); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.Take(ctx, "b", company, 3)
+	must(t, err)
 	decisions := takeInOrder(ctx, t, takeAndAdjust{m, m}, use, outcome{ratelimit.Spared, 5, "smooth"}, outcome{ratelimit.Limited, 0, "company"})
 	left, err := m.Peek(ctx, "a", smooth)
 	if d := decisions[0]; err != nil || d.States != left.States || d.Receipt.Rounded != left.Receipt.Rounded {
@@ -107,9 +105,8 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 // A decision about units that could not be given back is still Allowed.
 func TestTakeAllTellsOfChargesThatStay(t *testing.T) {
 	ctx, m := context.Background(), newModel()
-	if _, err := m.Take(ctx, "company:7", company, 3); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.Take(ctx, "company:7", company, 3)
+	must(t, err)
 	l := failing{m, "", false}
 	takeInOrder(ctx, t, takeAndAdjust{l, l}, charges(1)[:2], outcome{ratelimit.Allowed, 1, "user"}, outcome{ratelimit.Limited, 0, "company"})
 }

@@ -9,10 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
+
+var must = testcheck.NoError
 
 var (
 	user     = ratelimit.MustPlan("user", ratelimit.Penalty{}, ratelimit.PerMinute(2))
@@ -73,9 +76,7 @@ func outcomes(decisions []ratelimit.Decision) (all []outcome) {
 func takeInOrder(ctx context.Context, t *testing.T, l ratelimit.Limiter, charges []ratelimit.Charge, want ...outcome) []ratelimit.Decision {
 	t.Helper()
 	decisions := make([]ratelimit.Decision, len(charges))
-	if err := engine.TakeInOrder(ctx, l, charges, decisions); err != nil {
-		t.Fatal(err)
-	}
+	must(t, engine.TakeInOrder(ctx, l, charges, decisions))
 	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
@@ -161,9 +162,7 @@ func TestTakeAllInOrder(t *testing.T) {
 			takeInOrder(ctx, t, test.limiter(m), charges(test.cost), test.want...)
 			for i, c := range charges(1) {
 				d, err := m.Peek(ctx, c.Subject, c.Plan)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if d.Remaining() != test.left[i] {
 					t.Errorf("%s has %d left afterwards, want %d", c.Subject, d.Remaining(), test.left[i])
 				}
@@ -275,13 +274,10 @@ func TestTakeAllWithPlansWithoutQuotas(t *testing.T) {
 	} {
 		model := newModel()
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := model.Take(t.Context(), "spent", spent, 1); err != nil {
-				t.Fatal(err)
-			}
+			_, err := model.Take(t.Context(), "spent", spent, 1)
+			must(t, err)
 			decisions := make([]ratelimit.Decision, len(tt.charges))
-			if err := ratelimit.TakeAll(t.Context(), model, tt.charges, decisions); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ratelimit.TakeAll(t.Context(), model, tt.charges, decisions))
 			if diff := cmp.Diff(tt.want, outcomes(decisions)); diff != "" {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}

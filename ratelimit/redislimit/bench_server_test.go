@@ -107,17 +107,13 @@ func BenchmarkServerLease(b *testing.B) {
 			plan := ratelimit.MustPlan(c.name, penalty, ratelimit.PerMinute(1<<31), ratelimit.PerDay(c.limit))
 			lease := func() {
 				d, err := l.Lease(ctx, names(1)[0], plan, c.cost, c.terms)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				if c.swap {
 					c.terms.Back = &d
 				}
 			}
 			lease()
-			if err := client.ConfigResetStat(ctx).Err(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, client.ConfigResetStat(ctx).Err())
 			for b.Loop() {
 				lease()
 			}

@@ -34,9 +34,7 @@ func TestFormat(t *testing.T) {
 	}
 	ban := func(subject string) {
 		t.Helper()
-		if err := l.Ban(ctx, subject, time.Minute, "spam"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ban(ctx, subject, time.Minute, "spam"))
 	}
 	take("owner:freed", 4)
 	ban("owner:freed")

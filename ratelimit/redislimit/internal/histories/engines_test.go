@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
+
+var must = testcheck.NoError
 
 func TestModel(t *testing.T) {
 	for seed := range uint64(10) {
@@ -38,12 +41,9 @@ func TestFailover(t *testing.T) {
 				Local: newEngine(t), ConsecutiveFailures: 1, Backoff: time.Hour,
 				Budget: time.Minute, // a machine that is busy is no fault
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Take(t.Context(), "opens the circuit in an outage", before, 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			_, err = l.Take(t.Context(), "opens the circuit in an outage", before, 1)
+			must(t, err)
 			check(t, inThisProcess{l}, options{seed: seed})
 			if open := l.Open(); open != gone {
 				t.Errorf("the circuit is open: %v, want %v", open, gone)
@@ -246,9 +246,7 @@ func TestFailoverBansThroughOutages(t *testing.T) {
 			Local: newEngine(t), ConsecutiveFailures: 1, Backoff: time.Millisecond,
 			Budget: time.Minute, // a machine that is busy is no fault
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		check(t, &steady{Limiter: l}, options{seed: seed, callers: 4, calls: 250, errors: true, bansOnly: true, pace: 50 * time.Microsecond})
 		outages += l.Stats().Opened
 		_ = l.Close() // with what could not be merged
@@ -262,8 +260,6 @@ func TestFailoverBansThroughOutages(t *testing.T) {
 func newEngine(t testing.TB) *memory.Limiter {
 	t.Helper()
 	l, err := memory.New(memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }

@@ -31,9 +31,7 @@ func TestMain(m *testing.M) {
 func newRedisEngine(t testing.TB, client redis.UniversalClient) *redislimit.Limiter {
 	t.Helper()
 	l, err := redislimit.New(client, redislimit.Options{Prefix: "test" + strconv.FormatInt(prefixes.Add(1), 10)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
