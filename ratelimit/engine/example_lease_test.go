@@ -8,13 +8,13 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A process admits requests out of a share, and gives back what it has not spent.
 func ExampleLeaser() {
-	clock := enginetest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
+	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
 	limiter, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		log.Fatal(err)

@@ -3,7 +3,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
-//			clock := enginetest.NewClock(start)
+//			clock := ratelimittest.NewClock(start)
 //			limiter, err := memory.New(memory.Options{Now: clock.Now})
 //			if err != nil {
 //				t.Fatal(err)

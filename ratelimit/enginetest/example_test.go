@@ -7,11 +7,12 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // The model shows what an engine must do.
 func ExampleModel() {
-	clock := enginetest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
+	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
 	model := enginetest.NewModel(clock.Now)
 	plan := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerMinute(2))
 	for range 3 {

@@ -16,6 +16,7 @@ import (
 	internal "github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Histories runs random histories, of the given number of steps each, on an engine and
@@ -50,7 +51,7 @@ func runHistory(t *testing.T, newEngine func(t *testing.T, start time.Time) Engi
 	case seed%4 == 3 && !gaps.NoSmooth && !gaps.NoCalendars:
 		start, plans = randomStarts[seed/4%len(randomStarts)], randomPlans(r)
 	}
-	clock := NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	tested := newEngine(t, start)
 	if tested.Set == nil {
 		t.Skip("skipped: the engine's clock cannot be set")
@@ -71,7 +72,7 @@ type history struct {
 	rand    *rand.Rand
 	engine  Engine
 	model   Model
-	clock   *Clock
+	clock   *ratelimittest.Clock
 	latest  time.Time
 	plans   []*ratelimit.Plan
 	inOrder bool // several charges are made one after the other

@@ -9,7 +9,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // An Engine is the engine under test.
@@ -42,12 +41,6 @@ type Gaps struct {
 	InOrder        bool // several charges are made one after the other, as engine.TakeInOrder does
 	NoPenalties    bool // the penalty of a plan is ignored: there are no strikes, and no request starts a ban
 }
-
-// A Clock is a time that tests move, with the methods Now, Set and Advance.
-type Clock = ratelimittest.Clock
-
-// NewClock is [ratelimittest.NewClock].
-func NewClock(start time.Time) *Clock { return ratelimittest.NewClock(start) }
 
 // start is the time at which a test begins: within a second, a minute and a day.
 var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)

@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // histories is set to 20000 for the long run of random histories.
@@ -135,8 +136,8 @@ func (h *outages) compare() {
 }
 
 func TestConformance(t *testing.T) {
-	engine := func(t *testing.T, start time.Time) (*memory.Limiter, *enginetest.Clock) {
-		clock := enginetest.NewClock(start)
+	engine := func(t *testing.T, start time.Time) (*memory.Limiter, *ratelimittest.Clock) {
+		clock := ratelimittest.NewClock(start)
 		l, err := memory.New(memory.Options{Now: clock.Now})
 		must(t, err)
 		return l, clock

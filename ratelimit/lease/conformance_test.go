@@ -7,13 +7,14 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Without other processes, with what runs in the background done at once, and without
 // remembered denials, the decisions are those of the engine alone.
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
-		clock := enginetest.NewClock(start)
+		clock := ratelimittest.NewClock(start)
 		l := newLimiter(enginetest.NewModel(clock.Now).(shared), func() reading { now := clock.Now().UnixNano(); return reading{now, now} })
 		l.background = func(f func()) { f() }
 		t.Cleanup(l.Close)

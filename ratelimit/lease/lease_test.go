@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A rig is one process in front of an engine, with a clock that tests move. What runs in the
@@ -20,7 +20,7 @@ import (
 type rig struct {
 	*testing.T
 	*Limiter
-	clock *enginetest.Clock
+	clock *ratelimittest.Clock
 	fake  *counted
 }
 
@@ -34,7 +34,7 @@ var (
 )
 
 func newRig(t *testing.T) *rig {
-	r := &rig{T: t, clock: enginetest.NewClock(start)}
+	r := &rig{T: t, clock: ratelimittest.NewClock(start)}
 	r.fake = newCounted(r.clock.Now)
 	if err := r.fake.Reset(ctx, "ann"); err != nil { // so that her usage has a generation other than 0
 		t.Fatal(err)

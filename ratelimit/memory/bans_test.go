@@ -13,6 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var must = testcheck.NoError
@@ -20,7 +21,7 @@ var must = testcheck.NoError
 // A reason of its own is kept across a restart, unless there is no room for the name. Then it
 // is still a ban by hand, also for several charges together.
 func TestReasonsAreKeptWithNames(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{MaxSubjects: 1000, Now: clock.Now})
 	long := strings.Repeat("n", longestName+1)
 	for _, name := range []string{"alice", long} {
@@ -49,13 +50,13 @@ func TestBansHaveNames(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		for name, after := range map[string]struct {
 			wait  time.Duration
-			again func(*testing.T, *Limiter, *enginetest.Clock)
+			again func(*testing.T, *Limiter, *ratelimittest.Clock)
 		}{
-			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *Limiter, clock *enginetest.Clock) { clock.Set(noon) }},
-			"another ban":             {2 * time.Minute, func(t *testing.T, l *Limiter, _ *enginetest.Clock) { ban(t, l, "alice", time.Hour) }},
+			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *Limiter, clock *ratelimittest.Clock) { clock.Set(noon) }},
+			"another ban":             {2 * time.Minute, func(t *testing.T, l *Limiter, _ *ratelimittest.Clock) { ban(t, l, "alice", time.Hour) }},
 		} {
 			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
-				clock := enginetest.NewClock(noon)
+				clock := ratelimittest.NewClock(noon)
 				l := newLimiter(t, Options{MaxSubjects: 1000, Now: clock.Now})
 				banByStrikes(t, l, "alice") // whose record outlives the ban
 				clock.Set(noon.Add(after.wait))
@@ -104,7 +105,7 @@ func TestNamesAreBounded(t *testing.T) {
 	plan := ratelimit.MustPlan("p", strict, ratelimit.PerMinute(1))
 	for _, c := range []struct{ length, listed int }{{40, subjects}, {longestName, mostNames / longestName}, {longestName + 1, 0}, {1 << 16, 0}} {
 		t.Run(fmt.Sprint(c.length), func(t *testing.T) {
-			clock := enginetest.NewClock(noonSharp())
+			clock := ratelimittest.NewClock(noonSharp())
 			l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 			name := func(i int) string { return strings.Repeat("n", c.length-8) + fmt.Sprintf("%8d", i) }
 			for i := range subjects {
@@ -159,7 +160,7 @@ func TestNamesAreBounded(t *testing.T) {
 
 // After a ban the subject's usage, and not the end of the ban, says whether it can make room.
 func TestRoomAfterABan(t *testing.T) {
-	clock := enginetest.NewClock(noonSharp())
+	clock := ratelimittest.NewClock(noonSharp())
 	l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerSecond(1), ratelimit.PerDay(1000))
@@ -181,7 +182,7 @@ func TestForgivenBanStaysForgiven(t *testing.T) {
 		ratelimit.MustPlan("smooth", penalty, seconds(60, 60).Smooth(4)),
 		ratelimit.MustPlan("two", penalty, seconds(4, 60), seconds(1000, 120)),
 	} {
-		clock := enginetest.NewClock(noon)
+		clock := ratelimittest.NewClock(noon)
 		l, model := newLimiter(t, Options{Now: clock.Now}), enginetest.NewModel(clock.Now)
 		for i, step := range []struct {
 			at   time.Duration

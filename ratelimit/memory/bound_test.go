@@ -12,11 +12,11 @@ import (
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestFullOfThoseWhoCount(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{MaxSubjects: 100, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	for i := range 100 {
@@ -38,7 +38,7 @@ func TestFullOfThoseWhoCount(t *testing.T) {
 // A charge of nothing, or of windows that are over, takes no place from others,
 // and needs none.
 func TestChargeOfNothingTakesNoPlace(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4))
 	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is held
@@ -60,7 +60,7 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 
 func TestIdleSubjectsAreDropped(t *testing.T) {
 	race.Skip(t)
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10))
 	for i := range 30_000 {
@@ -131,7 +131,7 @@ var ratelimitPlans = [2]*ratelimit.Plan{
 
 // A new subject takes the place of the one that has used least.
 func TestThoseThatUsedLeastGiveWay(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	const places = 10
 	l := newLimiter(t, Options{MaxSubjects: places, Now: clock.Now})
 	use := func(subject string, units int64) {
@@ -168,7 +168,7 @@ var minutePlan = ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.Per
 // Evicted counts subjects that were forgotten before their time. A subject whose
 // windows are over is not one of them.
 func TestEvictedCountsOnlyThoseThatWereStillCounted(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 1})
 	take(t, l, "a", minutePlan)
 	clock.Set(noon.Add(30 * time.Second)) // the minute ends
@@ -185,7 +185,7 @@ func TestEvictedCountsOnlyThoseThatWereStillCounted(t *testing.T) {
 // Save does not report that a subject has expired, also if others have its place.
 func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
 	for _, places := range []int{1, 100} { // taken, or swept
-		clock := enginetest.NewClock(noon)
+		clock := ratelimittest.NewClock(noon)
 		l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: places})
 		take(t, l, "a", minutePlan)
 		save(t, l, disk{})
@@ -209,7 +209,7 @@ func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
 // refused. A ban for which there is no place is an error. Neither changes the
 // account.
 func TestNoPlaceForARecord(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
 		Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
@@ -247,7 +247,7 @@ func TestFewPlacesAreLookedAt(t *testing.T) {
 	for free := range 3 {
 		for _, group := range []bool{false, true} {
 			t.Run(fmt.Sprint(free, " not held, group: ", group), func(t *testing.T) {
-				clock, random := enginetest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
+				clock, random := ratelimittest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
 				l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: []byte("a secret that every run shares..")})
 				s := &l.segments[0]
 				for i := range subjectsInSegment - free {
@@ -310,7 +310,7 @@ func TestFullIsTrue(t *testing.T) {
 	}
 	for seed := range 2000 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
-		clock := enginetest.NewClock(noonSharp())
+		clock := ratelimittest.NewClock(noonSharp())
 		bound := 1 + r.IntN(5)
 		l := newLimiter(t, Options{MaxSubjects: bound, Now: clock.Now})
 		var log []string
@@ -329,7 +329,7 @@ func TestFullIsTrue(t *testing.T) {
 }
 
 // fullStep does one random thing and returns what it was.
-func fullStep(l *Limiter, clock *enginetest.Clock, r *rand.Rand, subject string, plans []*ratelimit.Plan, past *[]func() error) string {
+func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject string, plans []*ratelimit.Plan, past *[]func() error) string {
 	ctx, plan := ctx, plans[r.IntN(len(plans))]
 	switch n := r.IntN(16); {
 	case n < 2:
@@ -398,7 +398,7 @@ func (l *Limiter) wrong() string {
 
 // Units that a subject was charged before it was replaced are not given back to it.
 func TestLeaseOfAReplacedSubject(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{MaxSubjects: 50, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 	d, err := l.Lease(ctx, "a", plan, 1, engine.Terms{More: 30})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestSystemClock(t *testing.T) {
@@ -79,7 +79,7 @@ func TestBusyClockIsNeverEarly(t *testing.T) {
 func TestClockOutOfRange(t *testing.T) {
 	lastYear := time.Date(2103, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	for _, year := range []int{1, 1500, 1900, 1969, 2104, 2200, 2500, 9999} {
-		clock := enginetest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
+		clock := ratelimittest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
 		l := newLimiter(t, Options{Now: clock.Now})
 		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 		if d := take(t, l, "a", plan); year < 1970 && d.Time != 0 || year > 2103 && d.Time < lastYear {
@@ -107,7 +107,7 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%v, idle: %v", c.quota, c.idle), func(t *testing.T) {
 			plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, c.quota)
-			clock := enginetest.NewClock(noon.AddDate(10, 0, 0))
+			clock := ratelimittest.NewClock(noon.AddDate(10, 0, 0))
 			l := newLimiter(t, Options{MaxSubjects: 50, Now: clock.Now})
 			for i := range 50 {
 				take(t, l, fmt.Sprint(i), plan)

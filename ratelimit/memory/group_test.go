@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func group(cost int64, plan *ratelimit.Plan, subjects ...string) (charges []ratelimit.Charge) {
@@ -77,7 +77,7 @@ func TestGroupsAllocateNothing(t *testing.T) {
 
 // A subject of a group without room whose windows have ended is saved as it is then.
 func TestGroupWithoutRoomIsSaved(t *testing.T) {
-	clock := enginetest.NewClock(noonSharp())
+	clock := ratelimittest.NewClock(noonSharp())
 	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerHour(2))
 	take(t, l, "a", plan)

@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var (
@@ -83,7 +83,7 @@ func TestHeld(t *testing.T) {
 	} {
 		for _, restarts := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
-				clock := enginetest.NewClock(noon)
+				clock := ratelimittest.NewClock(noon)
 				l := newLimiter(t, Options{MaxSubjects: 500, Now: clock.Now})
 				for i := range 100 {
 					for _, do := range c.steps {
@@ -109,16 +109,16 @@ func TestHeld(t *testing.T) {
 // No subject is held for longer than there is a reason to.
 func TestNotHeldFor(t *testing.T) {
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
-	for name, end := range map[string]func(t *testing.T, l *Limiter, clock *enginetest.Clock, all []ratelimit.Decision){
-		"a minute that is over": func(_ *testing.T, _ *Limiter, clock *enginetest.Clock, _ []ratelimit.Decision) {
+	for name, end := range map[string]func(t *testing.T, l *Limiter, clock *ratelimittest.Clock, all []ratelimit.Decision){
+		"a minute that is over": func(_ *testing.T, _ *Limiter, clock *ratelimittest.Clock, _ []ratelimit.Decision) {
 			clock.Set(noon.Add(time.Minute))
 		},
-		"what was refunded": func(t *testing.T, l *Limiter, _ *enginetest.Clock, all []ratelimit.Decision) {
+		"what was refunded": func(t *testing.T, l *Limiter, _ *ratelimittest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				must(t, l.Adjust(ctx, fmt.Sprint(i), &all[i], 0, ""))
 			}
 		},
-		"a window of a plan that is not known": func(t *testing.T, l *Limiter, clock *enginetest.Clock, all []ratelimit.Decision) {
+		"a window of a plan that is not known": func(t *testing.T, l *Limiter, clock *ratelimittest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				all[i].Receipt.Others[0] = fixedwindow.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
 				must(t, l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""))
@@ -128,7 +128,7 @@ func TestNotHeldFor(t *testing.T) {
 	} {
 		for _, restarts := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
-				clock := enginetest.NewClock(noon)
+				clock := ratelimittest.NewClock(noon)
 				l := newLimiter(t, Options{MaxSubjects: 200, Now: clock.Now})
 				var all []ratelimit.Decision
 				for i := range 200 {

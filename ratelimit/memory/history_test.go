@@ -19,6 +19,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Random histories of what is the engine's own: floods of new subjects at the bound,
@@ -55,7 +56,7 @@ var historyPlans = func() []*ratelimit.Plan {
 type history struct {
 	t      *testing.T
 	rand   *rand.Rand
-	clock  *enginetest.Clock
+	clock  *ratelimittest.Clock
 	oldest time.Time // the clock does not step back further
 	engine *Limiter
 	disk   disk
@@ -87,7 +88,7 @@ type measure struct{ end, limit int64 }
 
 func newHistory(t *testing.T, seed int) *history {
 	h := &history{
-		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), clock: enginetest.NewClock(noon), oldest: noon,
+		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), clock: ratelimittest.NewClock(noon), oldest: noon,
 		disk: disk{}, limits: map[string]map[time.Duration]measure{},
 	}
 	h.model = enginetest.NewModel(h.clock.Now)
@@ -375,7 +376,7 @@ func TestAgreesWithTheModel(t *testing.T) {
 }
 
 func newEngine(t *testing.T, start time.Time) enginetest.Engine {
-	clock := enginetest.NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	l, d := newLimiter(t, Options{Now: clock.Now}), disk{}
 	return enginetest.Engine{Limiter: l, Set: clock.Set, Restart: func() ratelimit.Limiter {
 		save(t, l, d)

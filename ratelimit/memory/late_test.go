@@ -12,6 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Random requests, groups and bans by hand, on an engine with a late time on the fast path, get what the
@@ -35,7 +36,7 @@ func TestLateTimesAgreeWithTheModel(t *testing.T) {
 
 // A ban that is over by the exact time leaves no reason in a decision.
 func TestLateBanLeavesNoReason(t *testing.T) {
-	clock := enginetest.NewClock(noonSharp().Add(900 * ms))
+	clock := ratelimittest.NewClock(noonSharp().Add(900 * ms))
 	l := newLimiter(t, Options{Now: clock.Now})
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, seconds(2, 3).Smooth(1))
 	take(t, l, "a", plan)   // there is no room until 2.4s
@@ -53,7 +54,7 @@ type lateHistory struct {
 	rand          *rand.Rand
 	engine        *Limiter
 	model         enginetest.Model
-	clock, models *enginetest.Clock
+	clock, models *ratelimittest.Clock
 	exact, late   time.Time
 	retry         time.Time // when the last request that was limited is to come back
 	plans         []*ratelimit.Plan
@@ -65,7 +66,7 @@ func newLateHistory(t *testing.T, seed int) *lateHistory {
 	start := time.Date(2026, time.February, 28, 23, 59, 50, 0, time.UTC)
 	h := &lateHistory{
 		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 3)), exact: start,
-		clock: enginetest.NewClock(start), models: enginetest.NewClock(start),
+		clock: ratelimittest.NewClock(start), models: ratelimittest.NewClock(start),
 	}
 	h.engine, h.model = newLimiter(t, Options{Now: h.clock.Now}), enginetest.NewModel(h.models.Now)
 	for len(h.plans) < 3 {

@@ -9,6 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Requests are answered without a lock, alone and in a group, if they are admitted in windows
@@ -55,7 +56,7 @@ func TestTakesNoLock(t *testing.T) {
 	} {
 		for _, group := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", group: ", group), func(t *testing.T) {
-				clock := enginetest.NewClock(noon)
+				clock := ratelimittest.NewClock(noon)
 				l, model := newLimiter(t, Options{Now: clock.Now}), enginetest.NewModel(clock.Now)
 				takeAll := func(l engine.MultiTaker, plan *ratelimit.Plan) []ratelimit.Decision {
 					charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "everybody", Plan: everybody, Cost: 1}}
@@ -167,7 +168,7 @@ func TestAdmissionsAfterADenialReadTheRecord(t *testing.T) {
 // A banned subject is refused by its own slot, without its record, also when its table has
 // grown. After a step back of the clock, which makes the ban shorter, the record is read.
 func TestSlotHasTheBan(t *testing.T) {
-	clock := enginetest.NewClock(noonSharp())
+	clock := ratelimittest.NewClock(noonSharp())
 	l := newLimiter(t, Options{Now: clock.Now})
 	want := func(what string, ends int64) {
 		t.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A disk is where tests save to.
@@ -53,7 +53,7 @@ func TestFailedSaveIsMadeUpFor(t *testing.T) {
 }
 
 func testFailedSave(t *testing.T, portion int) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{Now: clock.Now})
 	d := disk{}
 	take(t, l, "gone", statePlan)
@@ -81,7 +81,7 @@ func testFailedSave(t *testing.T, portion int) {
 
 // What was loaded counts as saved; its end is still reported.
 func TestSaveAfterLoad(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{Now: clock.Now})
 	d := disk{}
 	for i := range 100 {
@@ -117,7 +117,7 @@ func TestSaveAfterLoad(t *testing.T) {
 // All that Records returns, by parts of the keys, is what every Save so far has written.
 func TestRecordsAreWhatWasSaved(t *testing.T) {
 	for _, size := range []int{100, 5000, 100_000} { // one segment, two, many
-		clock := enginetest.NewClock(noon)
+		clock := ratelimittest.NewClock(noon)
 		l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: size})
 		d := disk{}
 		for i := range 90 {
@@ -175,7 +175,7 @@ type saveHistory struct {
 	t      *testing.T
 	seed   uint64
 	rand   *rand.Rand
-	clock  *enginetest.Clock
+	clock  *ratelimittest.Clock
 	bound  int
 	engine *Limiter
 	last   disk     // the last record of each key
@@ -187,7 +187,7 @@ type saveHistory struct {
 }
 
 func newSaveHistory(t *testing.T, seed uint64) *saveHistory {
-	h := &saveHistory{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), clock: enginetest.NewClock(noon), last: disk{}, refund: func() {}}
+	h := &saveHistory{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), clock: ratelimittest.NewClock(noon), last: disk{}, refund: func() {}}
 	h.bound = []int{2, 6, 1000}[h.rand.IntN(3)]
 	h.engine = newLimiter(t, Options{MaxSubjects: h.bound, Now: h.clock.Now})
 	return h
@@ -330,7 +330,7 @@ func withData(r Record, data []byte) Record {
 
 // State means nothing to an engine with another secret, which must not list its bans.
 func TestLoadRefusesAnotherSecret(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	account, record := savedBan(t, Options{Now: clock.Now, Secret: testSecret})
 	for name, r := range map[string]Record{"usage": account, "a ban": record} {
 		l := newLimiter(t, Options{Now: clock.Now, Secret: []byte("a secret that is not the same...")})
@@ -344,7 +344,7 @@ func TestLoadRefusesAnotherSecret(t *testing.T) {
 }
 
 func TestLoadRefusesDamage(t *testing.T) {
-	opts := Options{Now: enginetest.NewClock(noon).Now, Secret: testSecret}
+	opts := Options{Now: ratelimittest.NewClock(noon).Now, Secret: testSecret}
 	account, record := savedBan(t, opts)
 	for name, data := range map[string][]byte{
 		"an unknown kind":     {9, 1, 2, 3},

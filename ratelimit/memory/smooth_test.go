@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A clock that is not set yet begins in 1970, less than a bucket takes to fill after it.
 func TestSmoothAfter1970(t *testing.T) {
-	clock := enginetest.NewClock(time.Unix(0, 0))
+	clock := ratelimittest.NewClock(time.Unix(0, 0))
 	l := newLimiter(t, Options{Now: clock.Now})
 	slow := ratelimit.MustPlan("slow", ratelimit.Penalty{}, ratelimit.PerDay(24).Smooth(3))
 	for left := int64(2); left >= 0; left-- {
@@ -26,7 +26,7 @@ func TestSmoothAfter1970(t *testing.T) {
 
 // The grace holds although the window of a smooth quota begins before 1970.
 func TestSmoothGraceAfter1970(t *testing.T) {
-	clock := enginetest.NewClock(time.Unix(0, 0))
+	clock := ratelimittest.NewClock(time.Unix(0, 0))
 	l := newLimiter(t, Options{Now: clock.Now})
 	penalty := ratelimit.DefaultPenalty()
 	penalty.Grace = 2 * time.Second
@@ -47,7 +47,7 @@ func TestSmoothGraceAfter1970(t *testing.T) {
 // A grace of a smooth quota is over once its bucket was full, also if no admission since
 // took the lock and the clock steps back.
 func TestSmoothGraceEndsWithTheBucket(t *testing.T) {
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	penalty := ratelimit.DefaultPenalty()
 	penalty.Grace = time.Second
 	plan := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(6).Smooth(1))

@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A compare-and-swap of a meter that was read before a change fails after it: no
@@ -94,7 +94,7 @@ func TestTablesStaySmall(t *testing.T) {
 // A table gives memory back when its subjects are gone: at least four slots of ten
 // are in use, or the table is one of the smallest.
 func TestTablesShrink(t *testing.T) {
-	clock := enginetest.NewClock(noonSharp())
+	clock := ratelimittest.NewClock(noonSharp())
 	l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
 	s := &l.segments[0]
@@ -152,7 +152,7 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 // Combinations of windows come and go with the accounts that have them.
 func TestLayoutsAreReplaced(t *testing.T) {
 	race.Skip(t)
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 10_000})
 	var plans []*ratelimit.Plan
 	for i := range 16 {
@@ -184,7 +184,7 @@ func TestLayoutsAreReplaced(t *testing.T) {
 // they are gone, the slots are narrow again.
 func TestSlotsBecomeNarrowAgain(t *testing.T) {
 	race.Skip(t)
-	clock := enginetest.NewClock(noon)
+	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 100_000})
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	var wide [2]*ratelimit.Plan

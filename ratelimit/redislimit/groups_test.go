@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var groupPlans = func() []*ratelimit.Plan {
@@ -69,7 +70,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 		start = time.Date(2026, time.March, 30, 23, 59, 0, 0, time.UTC).AddDate(0, 0, int(seed/2%2))
 	}
 	l, m := serverAt(t, start)
-	clock := enginetest.NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 1))
 	var log []string

@@ -21,6 +21,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -57,7 +58,7 @@ type pair struct {
 	testing.TB
 	start  time.Time
 	server *miniredis.Miniredis
-	clock  *enginetest.Clock
+	clock  *ratelimittest.Clock
 	engine *redislimit.Limiter
 	model  enginetest.Model
 }
@@ -65,7 +66,7 @@ type pair struct {
 func newPair(t testing.TB, start time.Time) *pair {
 	t.Helper()
 	m, c := mini(t)
-	clock := enginetest.NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	p := &pair{t, start, m, clock, newLimiter(t, c), enginetest.NewModel(clock.Now)}
 	p.set(0)
 	return p
@@ -124,7 +125,7 @@ func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int6
 // it from there. Keys last for ever, because the server's own clock, which
 // expires them, is another one.
 type scriptClock struct {
-	*enginetest.Clock
+	*ratelimittest.Clock
 	script, digest string
 }
 
@@ -141,7 +142,7 @@ func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 		}
 		script = strings.Replace(script, old, replacement, 1)
 	}
-	return &scriptClock{enginetest.NewClock(start), script, redis.NewScript(script).Hash()}
+	return &scriptClock{ratelimittest.NewClock(start), script, redis.NewScript(script).Hash()}
 }
 
 func (c *scriptClock) DialHook(next redis.DialHook) redis.DialHook { return next }

@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Groups of charges that many callers make at once are answered as if they had asked the
@@ -30,7 +31,7 @@ func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 	t.Helper()
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 	l, m := serverAt(t, start)
-	clock := enginetest.NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 2))
 	plans := [2]*ratelimit.Plan{groupPlans[r.IntN(len(groupPlans))], groupPlans[r.IntN(len(groupPlans))]}
@@ -171,7 +172,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 	t.Helper()
 	start := time.Date(2026, time.March, 30, 23, 59, 0, 0, time.UTC).AddDate(0, 0, int(seed%2))
 	l, m := serverAt(t, start)
-	clock := enginetest.NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	r := rand.New(rand.NewPCG(seed, 2))
 	type past []func(enginetest.Model) // all that was done, clock included
 	pasts := []past{nil}               // those that explain all answers

@@ -11,7 +11,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
@@ -27,12 +27,12 @@ type fixture struct {
 	*redisrate.Limiter
 	server *miniredis.Miniredis
 	client *redis.Client
-	clock  *enginetest.Clock
+	clock  *ratelimittest.Clock
 }
 
 func newFixture(t *testing.T, opts redisrate.Options) *fixture {
 	t.Helper()
-	f := &fixture{T: t, server: miniredis.RunT(t), clock: enginetest.NewClock(start)}
+	f := &fixture{T: t, server: miniredis.RunT(t), clock: ratelimittest.NewClock(start)}
 	f.set(start)
 	f.server.ClockTTL(true)
 	f.client = redis.NewClient(&redis.Options{Addr: f.server.Addr(), ReadTimeout: time.Minute, MaxRetries: -1, DialerRetries: 1})
