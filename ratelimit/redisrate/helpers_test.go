@@ -37,13 +37,11 @@ func newFixture(t *testing.T, opts redisrate.Options) *fixture {
 	f.server.ClockTTL(true)
 	f.client = redis.NewClient(&redis.Options{Addr: f.server.Addr(), ReadTimeout: time.Minute, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { f.client.Close() })
-	if opts.Now == nil {
-		opts.Now = f.clock.Now
-	}
 	var err error
 	if f.Limiter, err = redisrate.New(redis_rate.NewLimiter(f.client), opts); err != nil {
 		t.Fatal(err)
 	}
+	f.SetClock(f.clock.Now)
 	return f
 }
 

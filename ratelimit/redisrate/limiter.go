@@ -71,7 +71,7 @@ const maxRate = 100_000
 type Limiter struct {
 	rate      *redis_rate.Limiter
 	keyspaces []keyspace
-	now       func() time.Time
+	now       func() time.Time // the clock of this machine, for Time and Reset; the server's decides what is admitted
 }
 
 var _ interface {
@@ -88,7 +88,7 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{rate: limiter, now: opts.Now}
+	l := &Limiter{rate: limiter, now: time.Now}
 	for _, w := range opts.Windows {
 		l.keyspaces = append(l.keyspaces, newKeyspace(opts.Prefix, w))
 	}

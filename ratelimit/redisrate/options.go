@@ -22,11 +22,6 @@ type Options struct {
 	// separates services that share a Redis, and has no braces. Empty means
 	// "gatehouse".
 	Prefix string
-
-	// Now replaces the clock of this machine, [time.Now]. The Time and the Reset of a
-	// decision are computed from it; what is admitted depends on the clock of the
-	// Redis server alone.
-	Now func() time.Time
 }
 
 // complete sets the defaults.
@@ -43,9 +38,6 @@ func (o *Options) complete() error {
 		o.Windows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	}
 	o.Prefix = cmp.Or(o.Prefix, "gatehouse")
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return nil
 }
 
