@@ -15,8 +15,7 @@ import (
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		clock := ratelimittest.NewClock(start)
-		l := newLimiter(enginetest.NewModel(clock.Now).(shared), func() reading { now := clock.Now().UnixNano(); return reading{now, now} })
-		l.background = func(f func()) { f() }
+		l := inFront(enginetest.NewModel(clock.Now).(shared), func() reading { now := clock.Now().UnixNano(); return reading{now, now} })
 		t.Cleanup(l.Close)
 		return enginetest.Engine{Limiter: forgetful{l}, Set: clock.Set}
 	}, enginetest.Gaps{})

@@ -25,14 +25,11 @@ type modelState struct {
 	resets   int8 // so far
 	admitted int8 // requests in the window
 	allowed  int8 // that may be: the limit, and once more for each reset in the window
-	process  modelProcess
-}
 
-type modelProcess struct {
-	clock int16
-	share modelShare
-	// A call, an answer, and a return are on their way, or none. The call was sent at a time of
-	// the process's clock.
+	// The process with shares. A call, an answer, and a return are on their way, or none. The
+	// call was sent at a time of the process's clock.
+	clock  int16
+	share  modelShare
 	calls  bool
 	sentAt int16
 	answer modelShare
@@ -59,88 +56,69 @@ func (s modelState) window() int8 { return s.tick / modelWindow }
 
 // next calls visit with each state that can follow.
 func (s modelState) next(r rules, visit func(modelState, string)) {
-	if s.tick < modelTicks-1 {
-		for _, advances := range []int16{perTick - 1, perTick} {
-			n := s
-			n.tick++
+	change := func(possible bool, what string, f func(n *modelState)) {
+		if n := s; possible {
+			f(&n)
+			visit(n, what)
+		}
+	}
+	for _, advances := range []int16{perTick - 1, perTick} {
+		change(s.tick < modelTicks-1, fmt.Sprintf("tick %d", s.tick+1), func(n *modelState) {
+			n.tick, n.clock = n.tick+1, n.clock+advances
 			if n.window() != s.window() {
 				n.count, n.admitted, n.allowed = 0, 0, modelLimit
 			}
-			n.process.clock += advances
-			visit(n, fmt.Sprintf("tick %d", n.tick))
+		})
+	}
+	change(s.resets == 0, "reset", func(n *modelState) {
+		n.count, n.resets, n.admitted, n.allowed = 0, 1, 0, modelLimit+n.share.units+n.answer.units
+	})
+	change(s.count < modelLimit, "another process admits", func(n *modelState) { n.count, n.admitted = n.count+1, n.admitted+1 })
+	s.takeShare(r, change)
+
+	change(s.share.units > 0 && (r.neverEnds || s.clock < s.share.ends), "admit", func(n *modelState) {
+		n.admitted, n.share.units = n.admitted+1, n.share.units-1
+	})
+	change(s.share.units > 0 && s.back.units == 0, "give back", func(n *modelState) { n.back, n.share = n.share, modelShare{} })
+	change(s.back.units > 0, "lose the return", func(n *modelState) { n.back = modelShare{} })
+	change(s.back.units > 0, "take back", func(n *modelState) {
+		if (r.anyWindow || n.back.window == n.window()) && (r.ignoreResets || n.back.resets == n.resets) {
+			n.count = max(n.count-n.back.units, 0)
 		}
-	}
-	if s.resets == 0 {
-		n := s
-		n.count, n.resets, n.admitted = 0, 1, 0
-		n.allowed = modelLimit + n.process.share.units + n.process.answer.units
-		visit(n, "reset")
-	}
-	if s.count < modelLimit {
-		n := s
-		n.count, n.admitted = n.count+1, n.admitted+1
-		visit(n, "another process admits")
-	}
-	s.step(r, visit)
+		if !r.returnTwice {
+			n.back = modelShare{}
+		}
+	})
+	change(s.calls || s.share.units+s.answer.units+s.back.units > 0, "die", func(n *modelState) {
+		n.share, n.calls, n.sentAt, n.answer, n.back = modelShare{}, false, 0, modelShare{}, modelShare{}
+	})
 }
 
-// step makes the steps of the process with shares.
-func (s modelState) step(r rules, visit func(modelState, string)) {
-	p := &s.process
-	change := func(what string, f func(n *modelState, p *modelProcess)) {
-		n := s
-		f(&n, &n.process)
-		visit(n, what)
-	}
-	if p.share.units > 0 && (r.neverEnds || p.clock < p.share.ends) {
-		change("admit", func(n *modelState, p *modelProcess) { n.admitted++; p.share.units-- })
-	}
-	if !p.calls && p.answer == (modelShare{}) && p.share.units == 0 {
-		change("call", func(_ *modelState, p *modelProcess) { p.calls, p.sentAt = true, p.clock })
-	}
-	if p.calls {
-		change("lose the call", func(_ *modelState, p *modelProcess) { p.calls = false })
-		for units := int8(1); units <= modelLimit-s.count; units++ {
-			change("charge", func(n *modelState, p *modelProcess) {
-				n.count += units
-				left := int16((n.window()+1)*modelWindow - n.tick)
-				lasts := left * (perTick - 1)
-				if r.noAllowance {
-					lasts = left * perTick
-				}
-				p.calls, p.answer = false, modelShare{units, n.window(), n.resets, p.sentAt + lasts}
-				if r.fromAnswer {
-					p.answer.ends = lasts
-				}
-			})
-		}
-	}
-	if p.answer.units > 0 {
-		change("lose the answer", func(_ *modelState, p *modelProcess) { p.answer = modelShare{} })
-		change("learn", func(_ *modelState, p *modelProcess) {
-			p.share, p.answer = p.answer, modelShare{}
+// takeShare makes the steps from a call to a share.
+func (s modelState) takeShare(r rules, change func(bool, string, func(*modelState))) {
+	none := s.answer == (modelShare{}) && s.share.units == 0
+	change(!s.calls && none, "call", func(n *modelState) { n.calls, n.sentAt = true, n.clock })
+	change(s.calls, "lose the call", func(n *modelState) { n.calls = false })
+	for units := int8(1); units <= modelLimit-s.count; units++ {
+		change(s.calls, "charge", func(n *modelState) {
+			n.count += units
+			lasts := int16((n.window()+1)*modelWindow-n.tick) * (perTick - 1)
+			if r.noAllowance {
+				lasts = lasts / (perTick - 1) * perTick
+			}
+			n.calls, n.answer = false, modelShare{units, n.window(), n.resets, n.sentAt + lasts}
 			if r.fromAnswer {
-				p.share.ends += p.clock
+				n.answer.ends = lasts
 			}
 		})
 	}
-	if p.share.units > 0 && p.back.units == 0 {
-		change("give back", func(_ *modelState, p *modelProcess) { p.back, p.share = p.share, modelShare{} })
-	}
-	if p.back.units > 0 {
-		change("lose the return", func(_ *modelState, p *modelProcess) { p.back = modelShare{} })
-		change("take back", func(n *modelState, p *modelProcess) {
-			if (r.anyWindow || p.back.window == n.window()) && (r.ignoreResets || p.back.resets == n.resets) {
-				n.count = max(n.count-p.back.units, 0)
-			}
-			if !r.returnTwice {
-				p.back = modelShare{}
-			}
-		})
-	}
-	if p.calls || p.share.units+p.answer.units+p.back.units > 0 {
-		change("die", func(_ *modelState, p *modelProcess) { *p = modelProcess{clock: p.clock} })
-	}
+	change(s.answer.units > 0, "lose the answer", func(n *modelState) { n.answer = modelShare{} })
+	change(s.answer.units > 0, "learn", func(n *modelState) {
+		n.share, n.answer = n.answer, modelShare{}
+		if r.fromAnswer {
+			n.share.ends += n.clock
+		}
+	})
 }
 
 // explore visits all states, and returns how many there are and one that breaks the promise:

@@ -30,14 +30,6 @@ func (s *scheduled) request(p *ratelimit.Plan, cost int64) {
 	}
 }
 
-// thread calls f, which ends a thread.
-func (s *scheduled) thread(f func()) func() {
-	return func() {
-		sched.Call(f)
-		s.ended++
-	}
-}
-
 func (s *scheduled) work() {
 	for {
 		s.step("wait for work", func() bool { return len(s.queue) > 0 || s.ended == 2 })
@@ -48,6 +40,21 @@ func (s *scheduled) work() {
 		s.queue = s.queue[1:]
 		f()
 	}
+}
+
+// threads are a caller, something else, and the background.
+func (s *scheduled) threads(other func(*scheduled)) []func() {
+	s.flood(many, 2000)
+	s.admitted = 2000
+	s.background = func(f func()) { s.queue = append(s.queue, f) }
+	s.fake.hook = func(asked call) error {
+		if asked.cost > 0 || asked.terms.More > 0 || asked.terms.Back == nil {
+			s.step(fmt.Sprintf("question, answered: %t", asked.answered), nil)
+		}
+		return nil
+	}
+	ends := func(f func()) func() { return func() { sched.Call(f); s.ended++ } }
+	return []func(){ends(func() { s.request(many, 600); s.request(many, 200) }), ends(func() { other(s) }), s.work}
 }
 
 // Under every schedule of a caller, something else, and the background, the engine has counted
@@ -67,34 +74,24 @@ func TestSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s *scheduled
-			program := sched.Program{
+			runs, failed := sched.Explore(sched.Program{
 				Start: func() []func() {
 					s = &scheduled{rig: newRig(t)}
-					s.flood(many, 2000)
-					s.admitted = 2000
-					s.background = func(f func()) { s.queue = append(s.queue, f) }
-					s.fake.each = func(what string) { s.step(what, nil) }
-					return []func(){
-						s.thread(func() { s.request(many, 600); s.request(many, 200) }),
-						s.thread(func() { other(s) }),
-						s.work,
-					}
+					return s.threads(other)
 				},
 				End: func() string {
-					s.fake.each = nil
+					s.fake.hook = nil
 					for s.background = func(f func()) { f() }; len(s.queue) > 0; s.queue = s.queue[1:] {
 						s.queue[0]()
 					}
 					s.Close()
-					used, held := s.used(many), s.Stats().Held
-					lost := name == "no answer" && used > s.admitted // what was given back
-					if used != s.admitted && !lost || held != 0 {
-						return fmt.Sprintf("%d are used, and %d were admitted, %+v", used, s.admitted, s.Stats())
+					lost := name == "no answer" && s.used(many) > s.admitted // what was given back
+					if s.used(many) != s.admitted && !lost || s.held() != 0 {
+						return fmt.Sprintf("%d are used, and %d were admitted, %+v", s.used(many), s.admitted, s.Stats())
 					}
 					return ""
 				},
-			}
-			runs, failed := sched.Explore(program, sched.Options{Preemptions: 2})
+			}, sched.Options{Preemptions: 2})
 			if failed != nil {
 				t.Fatalf("schedule %v: %s", failed.Schedule, failed.Text)
 			}

@@ -1,0 +1,333 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestDenialsAreRemembered(t *testing.T) {
+	r := newRig(t)
+	r.flood(lax, 10)
+	if n, asked := r.flood(lax, 10_000); n != 0 || asked > 102 {
+		t.Errorf("%d of 10,000 admitted with %d questions, want none with at most 102", n, asked)
+	}
+	d := r.take(lax, 1)
+	if d.Outcome != ratelimit.Limited || d.RetryAfter != start.Add(time.Minute).Sub(r.clock.Now()) || d.StrikesLeft != -1 {
+		t.Errorf("got %v for %v, %d strikes left", d.Outcome, d.RetryAfter, d.StrikesLeft)
+	}
+	r.clock.Advance(100 * time.Millisecond)
+	r.fake.once(func(context.Context) { // the engine takes long: others ask too
+		asked := r.fake.calls.Load()
+		if r.take(lax, 1); r.fake.calls.Load() != asked {
+			t.Error("what was refused just now is asked about again")
+		}
+		r.clock.Advance(200 * time.Millisecond)
+		if r.take(lax, 1); r.fake.calls.Load() == asked {
+			t.Error("a denial is remembered for 200 ms")
+		}
+	})
+	r.take(lax, 1)
+	r.clock.Set(start.Add(time.Minute))
+	for _, cost := range []int64{8, 8, 1} {
+		r.take(lax, cost)
+	}
+	if r.used(lax) != 9 {
+		t.Errorf("%d are used, want that the small request is admitted after the large one was not", r.used(lax))
+	}
+}
+
+// exhausted returns a rig whose subject has used up the plan few, and whose grace is over.
+func exhausted(t *testing.T) *rig {
+	r := newRig(t)
+	r.flood(few, 10)
+	r.take(few, 1)
+	r.clock.Advance(2100 * time.Millisecond)
+	return r
+}
+
+// A flood is banned after as many strikes as without shares, and then asked about once a
+// second.
+func TestStrikesAreReported(t *testing.T) {
+	r := exhausted(t)
+	strikes := few.Penalty().Strikes
+	for i := range strikes + 1 {
+		d := r.take(few, 1)
+		want, left := ratelimit.Limited, strikes-1-i
+		if i == strikes {
+			want, left = ratelimit.Banned, 0
+		}
+		if d.Outcome != want || d.StrikesLeft != left || !d.Struck {
+			t.Fatalf("denial %d: got %v, %d strikes left, struck %t, want %v, %d", i, d.Outcome, d.StrikesLeft, d.Struck, want, left)
+		}
+		r.clock.Advance(time.Millisecond)
+	}
+	n, asked := r.flood(few, 10_000)
+	if n != 0 || asked > 13 {
+		t.Errorf("during the ban %d were admitted with %d questions, want none with at most 13", n, asked)
+	}
+	d := r.take(few, 1)
+	if d.BanReason() != "strikes" || d.BanEnds != start.Add(63*time.Second).Unix() || d.Struck || d.Remaining() != 0 {
+		t.Errorf("got %v, %q until %d", d.Outcome, d.BanReason(), d.BanEnds)
+	}
+}
+
+// Strikes that the engine does not know yet are told to it.
+func TestStrikesOfSeveralProcessesAddUp(t *testing.T) {
+	r := exhausted(t)
+	other := r.process()
+	for i := range 11 {
+		_, err := []*Limiter{r.Limiter, other}[i%2].Take(ctx, "ann", few, 1)
+		must(t, err)
+	}
+	r.clock.Advance(100 * time.Millisecond)
+	if d := r.take(few, 1); d.Outcome == ratelimit.Banned {
+		t.Fatalf("banned with the strikes of one process")
+	}
+	if d, err := other.Take(ctx, "ann", few, 1); err != nil || d.Outcome != ratelimit.Banned {
+		t.Errorf("got %v, %v, want a ban", d.Outcome, err)
+	}
+}
+
+// No strike is lost while the engine is asked, or when the subject pauses.
+func TestStrikesAreNotLost(t *testing.T) {
+	for name, tell := range map[string]func(r *rig){
+		"with two requests, the first has no answer": func(r *rig) { // three are lost: told twice is worse
+			r.clock.Advance(150 * time.Millisecond)
+			r.fake.err = ratelimit.ErrUnavailable
+			_, _ = r.Take(ctx, "ann", few, 1)
+			r.fake.err = nil
+			r.flood(few, 7)
+		},
+		"with a request": func(r *rig) {
+			r.clock.Advance(150 * time.Millisecond)
+			r.fake.once(func(context.Context) { r.flood(few, 3) })
+			r.take(few, 1)
+			r.clock.Advance(150 * time.Millisecond)
+		},
+		"without one": func(r *rig) {
+			r.flood(few, 3)
+			r.clock.Advance(2 * time.Second)
+			r.sweep(false)
+			r.take(few, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := exhausted(t)
+			r.flood(few, 4)
+			tell(r)
+			if d := r.take(few, 1); d.StrikesLeft != 1 {
+				t.Errorf("after 9 strikes of 10 %d are left", d.StrikesLeft)
+			}
+		})
+	}
+}
+
+func TestCommandsOfThisProcessActAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 1000)
+	must(t, r.Ban(ctx, "ann", time.Hour, "spam"))
+	for range 2 { // the second one is remembered
+		if d := r.take(many, 1); d.Outcome != ratelimit.Banned || d.BanReason() != "spam" {
+			t.Errorf("got %v, %q", d.Outcome, d.BanReason())
+		}
+	}
+	if r.used(many) != 1000 {
+		t.Errorf("the share was not given back: %d are used", r.used(many))
+	}
+	if banned, err := r.Unban(ctx, "ann"); err != nil || !banned {
+		t.Errorf("Unban: %t, %v", banned, err)
+	}
+	if d := r.take(many, 1); !d.Allowed() {
+		t.Errorf("after Unban: %v", d.Outcome)
+	}
+	r.flood(many, 1000)
+	must(t, r.Reset(ctx, "ann"))
+	if d := r.take(many, 1); d.Remaining() != 9999 {
+		t.Errorf("after Reset %d remain", d.Remaining())
+	}
+}
+
+// Commands of other processes act within a second.
+func TestCommandsElsewhere(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 3000)
+	must(t, r.fake.Ban(ctx, "ann", time.Hour, ""))
+	if n, _ := r.flood(many, 2000); n > 1000 || r.used(many) != 3000+int64(n) {
+		t.Errorf("%d requests were admitted, the first a second before the last, and %d are used, want at most 1000 more", n, r.used(many))
+	}
+	_, err := r.fake.Unban(ctx, "ann")
+	must(t, err)
+	if n, _ := r.flood(many, 2000); n < 1000 {
+		t.Errorf("%d of 2000 requests were admitted, want all after a second", n)
+	}
+	r.clock.Advance(time.Second)
+	must(t, r.fake.Ban(ctx, "ann", time.Hour, ""))
+	banned := func(what string) {
+		if d := r.take(many, 3); d.Outcome != ratelimit.Banned || d.Cost != 3 || d.RetryAfter != time.Hour {
+			t.Errorf("%s is %v of %d for %v", what, d.Outcome, d.Cost, d.RetryAfter)
+		}
+	}
+	r.fake.once(func(context.Context) { banned("a request that comes while it is asked") })
+	banned("a request after a second")
+}
+
+// A share of before a Reset elsewhere is not spent after the next question, and Remaining is
+// never more than the limit.
+func TestResetElsewhere(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 2000)
+	must(t, r.fake.Reset(ctx, "ann"))
+	if d, err := r.Peek(ctx, "ann", many); err != nil || d.Remaining() != 10_000 {
+		t.Errorf("Peek: %d remain, %v", d.Remaining(), err)
+	}
+	r.clock.Advance(time.Second)
+	for i := range 5 {
+		if d := r.take(many, 1); d.Remaining() != int64(9999-i) {
+			t.Errorf("after request %d %d remain", i, d.Remaining())
+		}
+	}
+	if r.Close(); r.used(many) != 5 {
+		t.Errorf("%d are used, want 5", r.used(many))
+	}
+}
+
+// A refund, as of a request that ended in a 5xx, costs one question, and leaves the share. It
+// ends a denial.
+func TestRefunds(t *testing.T) {
+	r := newRig(t)
+	r.flood(many, 1000)
+	before := r.fake.calls.Load()
+	for range 20 {
+		d := r.take(many, 1)
+		must(t, r.Adjust(ctx, "ann", &d, 0, ""))
+		r.clock.Advance(time.Millisecond)
+		r.flood(many, 99)
+	}
+	if asked := r.fake.calls.Load() - before; asked > 60 {
+		t.Errorf("%d questions for 2000 requests with 20 refunds, want at most 60", asked)
+	}
+	if d := r.take(many, 1); d.Remaining() != 10_000-1000-20*99-1 {
+		t.Errorf("%d remain, want %d", d.Remaining(), 10_000-1000-20*99-1)
+	}
+	r = newRig(t)
+	d := r.take(few, 10)
+	for range 2 {
+		r.take(few, 10)
+	}
+	must(t, r.Adjust(ctx, "ann", &d, 9, ""))
+	if d := r.take(few, 1); !d.Allowed() {
+		t.Errorf("after a refund: got %v, want no remembered denial", d.Outcome)
+	}
+}
+
+// What the engine has lost is restored, and the share was lost too: until then there is no other,
+// and what was charged for it stays charged. Usage that became less because another process
+// gave units back is no loss.
+func TestRestore(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		before func(r *rig)
+		want   int64
+		used   int64 // beside what is held
+	}{
+		{"nothing is lost", func(r *rig) {}, fixedwindow.MaxUnits, 100},
+		{"all is lost", func(r *rig) { must(r, r.fake.Reset(ctx, "ann")) }, 0, 100},
+		{"some was given back, the rest is lost", func(r *rig) { r.fake.givenBack = 10; must(r, r.fake.Reset(ctx, "ann")) }, 10, 90},
+		{"all is lost, and requests follow", func(r *rig) {
+			must(r, r.fake.Reset(ctx, "ann"))
+			r.clock.Advance(time.Second) // so that it is asked about
+			r.take(many, 1)
+			if r.take(many, 1); r.held() > 0 {
+				r.Errorf("%d units are held", r.held())
+			}
+		}, 0, 100},
+		{"there is no share", func(r *rig) { r.clock.Advance(time.Second); r.sweep(false) }, 0, 100},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t)
+			r.flood(many, 100)
+			known, err := r.Peek(ctx, "ann", many)
+			if err != nil || r.held() == 0 {
+				t.Fatal("nothing is held", err)
+			}
+			test.before(r)
+			if got, err := r.Restore(ctx, "ann", &known); got != test.want || err != nil {
+				t.Errorf("Restore returned %d, %v, want %d", got, err, test.want)
+			}
+			if lost := test.want < fixedwindow.MaxUnits; lost != (r.held() == 0) || r.used(many)-r.held() != test.used {
+				t.Errorf("%d units are used, and %d held, want %d beside them", r.used(many), r.held(), test.used)
+			}
+			if r.flood(many, 100); r.held() == 0 {
+				t.Error("there is no share any more")
+			}
+		})
+	}
+	r := newRig(t)
+	known := ratelimit.Decision{Plan: many}
+	if got, err := (&Limiter{shared: r.fake.Limiter}).Restore(ctx, "ann", &known); got != fixedwindow.MaxUnits || err != nil {
+		t.Errorf("an engine that restores nothing: Restore returned %d, %v", got, err)
+	}
+	r.flood(many, 100)
+	r.fake.err = ratelimit.ErrUnavailable
+	if _, err := r.Restore(ctx, "ann", &known); err == nil {
+		t.Error("the engine does not answer: no error")
+	}
+}
+
+// check returns what is wrong with a table.
+func (t *table) check() string {
+	uses := map[uint16]int32{}
+	for i, e := range t.entries {
+		uses[e.plan]++
+		if int(t.places[e.hash]) != i || t.plans[e.plan] == nil || t.names[e.hash] == "" {
+			return fmt.Sprintf("the entry %d is at place %d, and has the plan %v and the name %q", i, t.places[e.hash], t.plans[e.plan], t.names[e.hash])
+		}
+	}
+	for i, p := range t.plans {
+		if n := uses[uint16(i)]; n != t.uses[i] || (n > 0) != (p != nil) {
+			return fmt.Sprintf("the plan %v is noted with %d uses, and has %d", p, t.uses[i], n)
+		}
+	}
+	if n := len(t.entries); n > maxEntries || n != len(t.places) || n != len(t.names) || len(t.reasons) > n {
+		return fmt.Sprintf("there are %d entries, %d places, %d names, %d reasons", n, len(t.places), len(t.names), len(t.reasons))
+	}
+	return ""
+}
+
+// Subjects and plans beyond the bound are decided by the engine. What has a share stays, and what
+// was used in the last second.
+func TestTablesAreBounded(t *testing.T) {
+	r := newRig(t)
+	request := func(i int, p *ratelimit.Plan) {
+		_, err := r.Take(ctx, fmt.Sprint("user ", i), p, minTraffic)
+		must(t, err)
+	}
+	r.flood(many, 2000)
+	r.clock.Advance(1100 * time.Millisecond)
+	for i := range 2 * tables * maxEntries {
+		request(i, many)
+	}
+	for i := range 40 * maxPlans {
+		request(i%20, ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100)))
+	}
+	if h, in := r.table("user 3000"); r.find(many).left() == 0 || in.find(h, many) == nil {
+		t.Error("a share, or what was used just now, had to make room")
+	}
+	for i := range r.tables {
+		if wrong := r.tables[i].check(); wrong != "" {
+			t.Fatal(wrong)
+		}
+	}
+	r.clock.Advance(3 * time.Second)
+	r.sweep(false)
+	for i := range r.tables {
+		if table := &r.tables[i]; len(table.entries) > 0 || table.check() != "" {
+			t.Fatal("a table is not empty after two seconds without requests", table.check())
+		}
+	}
+}
