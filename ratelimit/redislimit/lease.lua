@@ -1,6 +1,6 @@
--- The fast part of leases, as fast.lua is that of takes: of a subject that has the windows of
--- its plan only, which has room, and has a note. What comes back is of the same windows, or
--- of an earlier generation. What it leaves to operations.lua costs time and changes no answer.
+-- The fast part of leases, as fast.lua is that of takes: of a subject that has a note, and no
+-- windows but those of its plan, which has room. Units that come back were charged to the same
+-- windows, or before a reset. What it leaves to operations.lua costs time and changes no answer.
 if op == 'p' and counts ~= '' and fixed == quotas then
   local function four(x)
     local b, c, d = x % 16777216, x % 65536, x % 256
@@ -12,8 +12,8 @@ if op == 'p' and counts ~= '' and fixed == quotas then
   end
 
   local v, note, back = values[1] or '', call('MGET', KEYS[3])[1] or '', 0
-  local record, expires, over = sub(v, 12 * quotas + 1), 0, false -- over: some of the value is
-  local known = #note == 20 and record == ''
+  local record, expires, over = sub(v, 12 * quotas + 1), 0, false -- over: a window or the record has ended
+  local known = #note == 20 and #v == 12 * quotas
   if #note == 20 and #record == 21 then
     expires = number(record, 18)
     known = sub(record, 14, 17) == '\0\0\0\0' -- there are neither strikes nor a ban
@@ -27,7 +27,6 @@ if op == 'p' and counts ~= '' and fixed == quotas then
   -- The units that each window has used, and how many the share has.
   local makes, share = byte(counts, 11), number(counts, 5)
   if sub(counts, 1, 4) ~= '\0\0\0\0' then share = SECOND end
-  known = known and #v >= 12 * quotas
   for q = 1, known and quotas or 0 do
     local used = number(v, 8 * quotas + 4 * q - 3)
     if sub(v, 8 * q - 7, 8 * q) ~= sub(heads, 8 * q - 7, 8 * q) then

@@ -125,7 +125,7 @@ local function change(k, v)
   if op == 'r' then
     local last = now -- the charge may be lost, and known elsewhere
     for _, w in ipairs(charged) do last = max(last, min(w.ending, ahead(w.length))) end
-    note(cost, last)
+    note(cost, last, 0, 0)
   end
   local given = op == 'l' and noted() or 0
   local function at(length, ending)
@@ -178,28 +178,26 @@ operations.a, operations.r, operations.l = change, change, change
 -- refused, so are the requests before. The share and the generation follow the value.
 local function lease(k)
   local more, refused, makes = eight(counts, 1), byte(counts, 9) * 256 + byte(counts, 10), byte(counts, 11)
-  use_plan(1)
-  local given, noted_until, generation, leased = noted()
+  local _, _, generation, leased = noted()
   if #counts > 11 and number(counts, 12) == generation then
     arg, op, named = sub(counts, 16), 'r', ''
     change(k)
     arg, op, named = ARGV[1], 'p', ARGV[3]
-    use_plan(1)
-    given, noted_until = noted()
   end
+  use_plan(1)
   local fits, own, share = look(k, 1), cost * makes, 0
   if fits > 0 then
     share = more
     for q = 1, quotas do
       if not spans[q] then share = min(share, floor((limits[q] - find(lengths[q]).used - own) / 2)) end
     end
+    cost, refused = own + share, 0
+    if cost == 0 then fits = 0 end
   end
-  if fits > 0 then cost, refused = own + share, 0 end
-  if cost == 0 then fits = 0 end
   local letter, limited = charge_and_strike(fits, refused)
   if letter == 'x' then return nil, 'x' end
   local v, last = value()
-  if fits > 0 and last > leased then set_note(given, noted_until, generation, last) end
+  if fits > 0 and last > leased then note(0, false, 0, last) end
   if fits + refused > 0 then store() end
   return v .. eight_bytes(share) .. four(generation), letter == 'a' and 'a' or letter .. two(0) .. two(limited)
 end
@@ -220,7 +218,7 @@ function operations.b(k)
   local before = subject.ban_ends
   local afterlife = subject.expires - before
   ban(number(arg, 2), number(arg, 6))
-  if before > subject.ban_ends then note(MAX_UNITS, now) end
+  if before > subject.ban_ends then note(MAX_UNITS, now, 0, 0) end
   if byte(arg, 10) then
     subject.ban_length, subject.reason = subject.ban_length + BY_HAND, sub(arg, 11)
     if subject.reason ~= '' then subject.reason = '\255' .. char(#subject.reason) .. subject.reason end
@@ -242,7 +240,7 @@ end
 function operations.u(k, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
-  note(MAX_UNITS, now, op == 'x' and 1)
+  note(MAX_UNITS, now, op == 'x' and 1 or 0, 0)
   clear()
   if op == 'x' then subject.windows = {} end
   store()

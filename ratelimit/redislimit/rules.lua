@@ -384,17 +384,16 @@ local function noted()
   return given, last, now % 4294 * 1000000 + micros, 0
 end
 
-local function set_note(given, last, generation, leased)
-  call('SET', KEYS[#KEYS], eight_bytes(min(given, MAX_UNITS)) .. four(last) .. four(generation) .. four(leased),
-    'EXAT', max(last, leased) + AFTERLIFE)
-end
-
--- note notes that units will be given back to the subject at hand. That matters until a time
--- at least, also if what it has now ends earlier. A reset begins the next generation.
-local function note(units, least, resets)
-  local given, last, generation, leased = noted()
+-- note changes the note of the subject at hand: units will be given back, which matters until a
+-- time at least, also if what it has now ends earlier (false: none will be); a reset begins the
+-- next generation; the generation matters until another time at least.
+local function note(units, least, resets, leased)
+  local given, last, generation, before = noted()
   local _, ending = value()
-  set_note(given + units, max(last, ending, least), (generation + (resets or 0)) % (MAX_U32 + 1), leased)
+  if least then last = max(last, ending, least) end
+  leased = max(leased, before)
+  call('SET', KEYS[#KEYS], eight_bytes(min(given + units, MAX_UNITS)) .. four(last) ..
+    four((generation + resets) % (MAX_U32 + 1)) .. four(leased), 'EXAT', max(last, leased) + AFTERLIFE)
 end
 
 -- store writes the value, if it has changed, and returns it.
