@@ -10,8 +10,8 @@ import (
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var (
@@ -28,7 +28,6 @@ var (
 type counted struct {
 	*memory.Limiter
 	calls     atomic.Int64
-	err       error            // the answer to all questions
 	hook      func(call) error // called before and after each question; an error is the answer
 	givenBack int64            // what Restore returns
 }
@@ -41,25 +40,23 @@ type call struct {
 	answered bool
 }
 
+func answers(call) error { return nil }
+func fails(call) error   { return ratelimit.ErrUnavailable }
+
 func newCounted(now func() time.Time) *counted {
 	l, err := memory.New(memory.Options{Now: now})
 	if err != nil {
 		panic(err)
 	}
-	return &counted{Limiter: l}
+	return &counted{Limiter: l, hook: answers}
 }
 
 // do answers a question with f.
 func (c *counted) do(asked call, f func() (ratelimit.Decision, error)) (d ratelimit.Decision, err error) {
 	c.calls.Add(1)
-	if err = c.err; err == nil && c.hook != nil {
-		err = c.hook(asked)
-	}
-	if err != nil {
-		return d, err
-	}
-	d, err = f()
-	if asked.answered = true; c.hook != nil {
+	if err = c.hook(asked); err == nil {
+		d, err = f()
+		asked.answered = true
 		err = cmp.Or(err, c.hook(asked))
 	}
 	return d, err
@@ -68,7 +65,7 @@ func (c *counted) do(asked call, f func() (ratelimit.Decision, error)) (d rateli
 // once calls f while the next question is asked.
 func (c *counted) once(f func(context.Context)) {
 	c.hook = func(asked call) error {
-		c.hook = nil
+		c.hook = answers
 		f(asked.ctx)
 		return nil
 	}

@@ -17,6 +17,7 @@ type scheduled struct {
 	*rig
 	admitted int64
 	queue    []func() // of the background
+	fails    bool     // the next question is not sent
 	ended    int      // threads, apart from the background
 }
 
@@ -48,6 +49,9 @@ func (s *scheduled) threads(other func(*scheduled)) []func() {
 	s.admitted = 2000
 	s.background = func(f func()) { s.queue = append(s.queue, f) }
 	s.fake.hook = func(asked call) error {
+		if s.fails {
+			return ratelimit.ErrUnavailable
+		}
 		if asked.cost > 0 || asked.terms.More > 0 || asked.terms.Back == nil {
 			s.step(fmt.Sprintf("question, answered: %t", asked.answered), nil)
 		}
@@ -67,9 +71,9 @@ func TestSchedules(t *testing.T) {
 		"a sweep":         func(s *scheduled) { s.clock.Advance(2 * time.Second); s.sweep(false); s.request(many, 20) },
 		"a ban, an unban": func(s *scheduled) { _ = s.Ban(ctx, "ann", time.Hour, ""); _, _ = s.Unban(ctx, "ann") },
 		"no answer": func(s *scheduled) {
-			s.fake.err = ratelimit.ErrUnavailable // of the next question, before it is sent
+			s.fails = true
 			s.step("to fail", nil)
-			s.fake.err = nil
+			s.fails = false
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +84,7 @@ func TestSchedules(t *testing.T) {
 					return s.threads(other)
 				},
 				End: func() string {
-					s.fake.hook = nil
+					s.fake.hook = answers
 					for s.background = func(f func()) { f() }; len(s.queue) > 0; s.queue = s.queue[1:] {
 						s.queue[0]()
 					}

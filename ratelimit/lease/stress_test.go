@@ -23,10 +23,8 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 	}
 	for name, fails := range map[string]bool{"all is answered": false, "some is lost": true} {
 		t.Run(name, func(t *testing.T) {
-			var now atomic.Int64
-			now.Store(start.UnixNano())
-			shared := newCounted(func() time.Time { return time.Unix(0, now.Load()) })
-			shared.hook = func(asked call) error {
+			r := newRig(t)
+			r.fake.hook = func(asked call) error {
 				if !asked.answered && rand.IntN(4) == 0 {
 					time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
 				}
@@ -41,17 +39,8 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 			}
 			var processes []*Limiter
 			for range 3 {
-				l := newLimiter(shared, func() reading { n := now.Load(); return reading{n, n} })
-				l.ongoing.Go(func() {
-					for {
-						select {
-						case <-time.After(time.Millisecond):
-							l.sweep(false)
-						case <-l.stop:
-							return
-						}
-					}
-				})
+				l := r.process()
+				l.background = l.start
 				processes = append(processes, l)
 			}
 			var admitted [6]atomic.Int64
@@ -83,6 +72,8 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 						admitted[i].Add(1)
 					}
 				case 3:
+					l.sweep(false)
+				case 4:
 					if d, err := l.Peek(ctx, subject, p); err == nil && d.Remaining() > d.Limit() {
 						t.Errorf("%d of %d remain", d.Remaining(), d.Limit())
 					}
@@ -102,11 +93,11 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 						if rng.IntN(500) == 0 {
 							step = time.Duration(rng.IntN(4000)) * time.Millisecond
 						}
-						now.Add(int64(step))
+						r.clock.Advance(step)
 					}
 				})
 			}
-			for shared.calls.Load() < 8000 { // then close while requests go on
+			for r.fake.calls.Load() < 8000 { // then close while requests go on
 				time.Sleep(time.Millisecond)
 			}
 			for _, l := range processes {
@@ -115,20 +106,16 @@ func TestNoUnitIsLostOrMade(t *testing.T) {
 			callers.Wait()
 			for i := range admitted {
 				p := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(1<<52).In(time.UTC))
-				d, err := shared.Peek(ctx, fmt.Sprint("user ", i), p)
+				d, err := r.fake.Peek(ctx, fmt.Sprint("user ", i), p)
 				must(t, err)
 				if used, n := 1<<52-d.States[0].Remaining, admitted[i].Load(); n == 0 || used != n && !fails || used < n {
 					t.Errorf("user %d: %d units are counted, and %d were admitted", i, used, n)
 				}
 			}
 			for _, l := range processes {
-				for i := range l.tables {
-					if table := &l.tables[i]; len(table.entries) > 0 || table.check() != "" {
-						t.Error("a table is not empty after Close", table.check())
-					}
-				}
+				l.check(t, 0)
 			}
-			t.Log(shared.calls.Load(), "questions,", time.Duration(now.Load()-start.UnixNano()))
+			t.Log(r.fake.calls.Load(), "questions,", r.clock.Now().Sub(start))
 		})
 	}
 }
