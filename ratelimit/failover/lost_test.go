@@ -246,6 +246,12 @@ func TestLoss(t *testing.T) {
 			p.forget()
 			p.take(0, "a", daily, 1)
 		}, daily, "603/24h0m0s"},
+		{"as much was given back as the next request costs", func(p *processes) {
+			p.giveBack(1, p.take(0, "a", daily, 900), 899)
+			p.take(0, "a", daily, 1)
+			p.forget()
+			p.take(0, "a", daily, 1)
+		}, daily, "901/24h0m0s"},
 		{"what was given back after the loss hides it from nobody", func(p *processes) {
 			p.take(0, "a", daily, 900)
 			p.forget()

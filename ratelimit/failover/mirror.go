@@ -82,6 +82,7 @@ func (m *mirror) restore(ctx context.Context, charges []ratelimit.Charge, decisi
 			again = d.Allowed() // as all of them are, or none
 		} else if local, ok := m.local.(resetter); ok {
 			_ = local.Reset(ctx, c.Subject)
+			*k = ratelimit.Decision{} // and learns it again
 		}
 	}
 	return again, nil
