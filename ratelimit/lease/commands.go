@@ -88,8 +88,8 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.
 
 // Restore is that of the engine of redislimit, which package failover calls when usage seems to
 // be lost; of another engine, it restores nothing. Usage also seems to be lost when other
-// processes give their shares back. So if this one has a share, usage is restored only if all
-// of it was lost. Until then, for a second at most, the share serves.
+// processes give their shares back. So if this one has a share, and nothing was restored since
+// that was charged, nothing is lost.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	r, ok := l.shared.(interface {
 		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
@@ -104,15 +104,14 @@ func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.
 		held = *e
 	}
 	t.mu.Unlock()
-	if held.left() > 0 {
-		d, err := l.shared.Lease(ctx, subject, known.Plan, 0, engine.Terms{})
-		if err != nil {
-			return 0, err
-		}
-		if now, _ := d.Receipt.Generation(); now == held.generation {
-			return fixedwindow.MaxUnits, nil
-		}
-		l.forget(subject)
+	givenBack, err = r.Restore(ctx, subject, known)
+	if err != nil || held.left() == 0 {
+		return givenBack, err
 	}
-	return r.Restore(ctx, subject, known)
+	d, err := l.shared.Lease(ctx, subject, known.Plan, 0, engine.Terms{})
+	if now, _ := d.Receipt.Generation(); err != nil || now == held.generation {
+		return fixedwindow.MaxUnits, err
+	}
+	l.forget(subject)
+	return givenBack, nil
 }

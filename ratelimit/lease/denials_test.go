@@ -221,28 +221,38 @@ func TestRefunds(t *testing.T) {
 	}
 }
 
-// What the engine has lost is restored, and the share was lost too: until then there is no other,
-// and what was charged for it stays charged. Usage that became less because another process
-// gave units back is no loss.
+// What the engine has lost is restored, and no share that was charged before is used or given
+// back. Usage that became less because another process gave units back is no loss.
 func TestRestore(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		before func(r *rig)
+		before func(r *rig, known *ratelimit.Decision)
 		want   int64
 		used   int64 // beside what is held
 	}{
-		{"nothing is lost", func(r *rig) {}, fixedwindow.MaxUnits, 100},
-		{"all is lost", func(r *rig) { must(r, r.fake.Reset(ctx, "ann")) }, 0, 100},
-		{"some was given back, the rest is lost", func(r *rig) { r.fake.givenBack = 10; must(r, r.fake.Reset(ctx, "ann")) }, 10, 90},
-		{"all is lost, and requests follow", func(r *rig) {
+		{"nothing is lost", func(*rig, *ratelimit.Decision) {}, fixedwindow.MaxUnits, 100},
+		{"all is lost", func(r *rig, _ *ratelimit.Decision) { must(r, r.fake.Reset(ctx, "ann")) }, 0, 100},
+		{"some was given back, the rest is lost", func(r *rig, _ *ratelimit.Decision) {
+			r.fake.givenBack = 10
 			must(r, r.fake.Reset(ctx, "ann"))
-			r.clock.Advance(time.Second) // so that it is asked about
-			r.take(many, 1)
-			if r.take(many, 1); r.held() > 0 {
-				r.Errorf("%d units are held", r.held())
+		}, 10, 90},
+		{"all is lost, and a share charged since", func(r *rig, _ *ratelimit.Decision) {
+			must(r, r.fake.Reset(ctx, "ann"))
+			for r.used(many) == 0 {
+				r.take(many, 1)
+			}
+			if r.held() != r.used(many) {
+				r.Errorf("%d units are held, and %d used", r.held(), r.used(many))
 			}
 		}, 0, 100},
-		{"there is no share", func(r *rig) { r.clock.Advance(time.Second); r.sweep(false) }, 0, 100},
+		{"all is lost, and restored before the answer about a share", func(r *rig, known *ratelimit.Decision) {
+			must(r, r.fake.Reset(ctx, "ann"))
+			restored := false
+			for r.fake.late(func() { _, _ = r.Restore(ctx, "ann", known); restored = true }); !restored; {
+				r.take(many, 1)
+			}
+		}, 0, 100},
+		{"there is no share", func(r *rig, _ *ratelimit.Decision) { r.clock.Advance(time.Second); r.sweep(false) }, 0, 100},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t)
@@ -251,7 +261,7 @@ func TestRestore(t *testing.T) {
 			if err != nil || r.held() == 0 {
 				t.Fatal("nothing is held", err)
 			}
-			test.before(r)
+			test.before(r, &known)
 			if got, err := r.Restore(ctx, "ann", &known); got != test.want || err != nil {
 				t.Errorf("Restore returned %d, %v, want %d", got, err, test.want)
 			}

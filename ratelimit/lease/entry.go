@@ -20,8 +20,7 @@ type entry struct {
 	otherPlans bool   // the subject also has windows of other plans: it gets no share
 	failing    bool   // the last question had no answer
 	struck     bool   // the denial was a strike
-	leased     bool   // there was a share in these windows
-	generation uint32 // of the subject's usage, when the share was charged
+	generation uint32 // of the subject's usage, by the last answer
 	strikes    int32  // how many more denials do not start a ban
 	denied     int32  // denials here since then, which are strikes
 
@@ -206,20 +205,11 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 	}
 	e.otherPlans = d.Receipt.Others[0].Length > 0
 	left := e.left()
-	generation, known := d.Receipt.Generation()
-	lost := known && !q.take && same && e.leased && e.generation != generation
-	if !same || lost || e.otherPlans || d.Outcome == ratelimit.Banned {
+	generation, _ := d.Receipt.Generation()
+	if !same || e.generation != generation || e.otherPlans || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}
-	if lost {
-		// What was lost may be restored, however much was charged meanwhile. So that stays
-		// charged, and the subject gets no share for some time.
-		more, e.own = 0, 0
-	}
-	if e.leased = more > 0 || same && e.leased && !lost; more > 0 {
-		e.generation = generation
-	}
-	e.asked, e.time, e.states, e.banEnds = q.asked, d.Time, d.States, d.BanEnds
+	e.asked, e.time, e.states, e.banEnds, e.generation = q.asked, d.Time, d.States, d.BanEnds, generation
 	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
 	e.denied = max(min(e.denied-int32(q.terms.Denied), e.strikes), 0)
 	if d.Outcome != ratelimit.Limited {

@@ -71,6 +71,17 @@ func (c *counted) once(f func(context.Context)) {
 	}
 }
 
+// late calls f before the answer to the next question comes.
+func (c *counted) late(f func()) {
+	c.hook = func(asked call) error {
+		if asked.answered {
+			c.hook = answers
+			f()
+		}
+		return nil
+	}
+}
+
 func (c *counted) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	return c.do(call{ctx: ctx, cost: cost}, func() (ratelimit.Decision, error) { return c.Limiter.Take(ctx, subject, p, cost) })
 }
@@ -79,11 +90,13 @@ func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, 
 	return c.do(call{ctx, cost, terms, false}, func() (ratelimit.Decision, error) { return c.Limiter.Lease(ctx, subject, p, cost, terms) })
 }
 
-// Restore charges what the engine has lost, of the plan many.
+// Restore charges what the engine has lost, of the plan many, and then begins a generation.
 func (c *counted) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	d, err := c.Peek(ctx, subject, many)
 	if missing := d.States[0].Remaining - known.States[0].Remaining - c.givenBack; err == nil && missing > 0 {
-		_, err = c.Limiter.Take(ctx, subject, many, missing)
+		used := many.Quotas()[0].Limit - d.States[0].Remaining
+		err = c.Reset(ctx, subject)
+		_, _ = c.Limiter.Take(ctx, subject, many, used+missing)
 	}
 	return c.givenBack, err
 }

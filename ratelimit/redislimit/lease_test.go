@@ -30,6 +30,14 @@ func (r *restoring) lease(cost int64, terms engine.Terms) {
 	r.charged = d
 }
 
+// restore restores so many units more than are used.
+func (r *restoring) restore(more int64) {
+	r.Helper()
+	known := r.peek()
+	known.States[1].Remaining -= more
+	r.check(second(r.l.Restore(ctx, r.subject, &known)))
+}
+
 // unspent are the terms to give back so many units of the last lease.
 func (r *restoring) unspent(units int64) engine.Terms {
 	d := r.charged
@@ -44,14 +52,16 @@ func TestLeaseComesBackUnlessLost(t *testing.T) {
 		then func(*restoring)
 		want int64 // used of the day at the end, of 31, and of 40 that are charged in between
 	}{
-		"nothing":            {func(*restoring) {}, 41},
-		"minutes and hours":  {func(r *restoring) { r.pass(11 * time.Hour) }, 41},
-		"all is lost":        {func(r *restoring) { r.flush(); r.pass(time.Microsecond) }, 40},
-		"the note is lost":   {func(r *restoring) { r.m.Del(r.note()); r.pass(time.Microsecond) }, 71},
-		"the subject is":     {func(r *restoring) { r.flush(); r.pass(time.Microsecond); r.lease(1, engine.Terms{}) }, 41},
-		"it was reset":       {(*restoring).reset, 40},
-		"so it was, earlier": {func(r *restoring) { r.pass(time.Hour); r.reset(); r.pass(10 * time.Hour) }, 40},
-		"it was unbanned":    {func(r *restoring) { r.ban(time.Hour); r.unban() }, 41},
+		"nothing":                {func(*restoring) {}, 41},
+		"minutes and hours":      {func(r *restoring) { r.pass(11 * time.Hour) }, 41},
+		"all is lost":            {func(r *restoring) { r.flush(); r.pass(time.Microsecond) }, 40},
+		"the note is lost":       {func(r *restoring) { r.m.Del(r.note()); r.pass(time.Microsecond) }, 71},
+		"the subject is":         {func(r *restoring) { r.flush(); r.pass(time.Microsecond); r.lease(1, engine.Terms{}) }, 41},
+		"it was reset":           {(*restoring).reset, 40},
+		"so it was, earlier":     {func(r *restoring) { r.pass(time.Hour); r.reset(); r.pass(10 * time.Hour) }, 40},
+		"it was unbanned":        {func(r *restoring) { r.ban(time.Hour); r.unban() }, 41},
+		"nothing was restored":   {func(r *restoring) { r.restore(0) }, 41},
+		"something was restored": {func(r *restoring) { r.restore(2) }, 73},
 		"an earlier version wrote the note": {func(r *restoring) {
 			note, err := r.m.Get(r.note())
 			r.check(err)

@@ -176,7 +176,8 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 // failover, after Redis has lost data. To restore twice changes nothing. A quota whose Reset
 // in known is 0 is left out. What was given back, which is returned, is taken off what is
 // raised. It is 9007199254740991 after a reset, an unban, or a ban by hand that was shorter
-// than the one before. Then nothing is restored.
+// than the one before. Then nothing is restored. If something is, the shares that
+// [Limiter.Lease] charged before must not be spent, and do not come back.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	p := of(known.Plan)
 	for i := range p.Len() {

@@ -18,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -85,12 +86,19 @@ func clients(addr *string) func() redis.UniversalClient {
 	}
 }
 
-// process returns a Limiter as a process has it.
-func process(t *testing.T, client redis.UniversalClient) *failover.Limiter {
+// process returns a Limiter as a process has it, with shares or without.
+func process(t *testing.T, client redis.UniversalClient, shares bool) *failover.Limiter {
 	t.Helper()
 	t.Cleanup(func() { client.Close() })
+	var shared ratelimit.Limiter
 	shared, err := redislimit.New(client, redislimit.Options{})
 	must(t, err)
+	if shares {
+		l, err := lease.New(shared)
+		must(t, err)
+		t.Cleanup(l.Close)
+		shared = l
+	}
 	local, err := memory.New(memory.Options{})
 	must(t, err)
 	l, err := failover.New(shared, failover.Options{Local: local, Budget: time.Second, OnChange: func(error) {}})
@@ -100,20 +108,27 @@ func process(t *testing.T, client redis.UniversalClient) *failover.Limiter {
 
 // What a process knows of is added again after a loss, once. What remains admitted too
 // much were requests in flight in other processes, or is of a subject that had used less
-// than half.
+// than half, or a share of each process. Shares have the limits that are large enough.
 func TestLostUsageIsRestored(t *testing.T) {
 	t.Parallel()
 	for name, begin := range losses {
 		for _, n := range []int{1, 3, 10} {
-			for _, limit := range []int64{60, 600} {
+			for _, limit := range []int64{60, 600, 6000} {
 				for _, percent := range []int64{40, 90, 100} {
 					t.Run(fmt.Sprintf("%s, %d processes, %d%% of %d", name, n, percent, limit), func(t *testing.T) {
-						if n != 3 || limit != 60 || percent != 90 {
+						if limit == 6000 && strings.Contains(name, "cluster") {
+							t.Skip("go-redis pauses when shares cannot be given back, and failover decides")
+						}
+						if n != 3 || limit != 60 && name != "FLUSHALL" || limit == 600 || percent != 90 {
 							testenv.Long(t, "restarts many servers")
 						}
 						over := overAfter(t, begin(t), n, limit, percent)
 						t.Logf("%d over the limit", over)
-						switch atMost := int64(n-1) * concurrent; {
+						atMost := int64(n-1) * concurrent
+						if limit == 6000 {
+							atMost += int64(n) * limit / 100
+						}
+						switch {
 						case percent >= 50 && over > atMost:
 							t.Errorf("%d over the limit, want at most %d", over, atMost)
 						case 2*over >= limit:
@@ -134,7 +149,7 @@ func overAfter(t *testing.T, loss loss, n int, limit, percent int64) int64 {
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(limit*2), lasting(limit).Quotas()[0])
 	var all []*failover.Limiter
 	for range n {
-		all = append(all, process(t, loss.client()))
+		all = append(all, process(t, loss.client(), limit == 6000))
 	}
 	var admitted atomic.Int64
 	run := func(requests int64) {
@@ -174,7 +189,7 @@ func overAfter(t *testing.T, loss loss, n int, limit, percent int64) int64 {
 func TestLostBanIsRestored(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	one, other := process(t, clients(&s.Addr)()), process(t, clients(&s.Addr)())
+	one, other := process(t, clients(&s.Addr)(), false), process(t, clients(&s.Addr)(), false)
 	hasty := ratelimit.MustPlan("", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, lasting(4).Quotas()...)
 	take := func(l *failover.Limiter, subject string) ratelimit.Decision {
 		t.Helper()

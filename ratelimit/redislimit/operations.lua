@@ -127,7 +127,8 @@ local function change(k, v)
     for _, w in ipairs(charged) do last = max(last, min(w.ending, ahead(w.length))) end
     note(cost, last, 0, 0)
   end
-  local given = op == 'l' and noted() or 0
+  local given, leased, raised, _ = 0, 0, false
+  if op == 'l' then given, _, _, leased = noted() end
   local function at(length, ending)
     local w = find(length)
     if ending <= now or w and opened_later(length, w.ending, ending) then return end
@@ -142,6 +143,7 @@ local function change(k, v)
     elseif second >= w.ending then
       w.ending = ending
     end
+    raised = raised or op == 'l' and cost - given > w.used
     w.used = op == 'l' and max(w.used, cost - given) or min(w.used + cost, MAX_UNITS)
   end
   local function at_bucket(length, spans)
@@ -169,6 +171,8 @@ local function change(k, v)
     if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
   end
   v = store()
+  -- Shares that were charged since the loss may be part of what is raised.
+  if raised and leased > 0 then note(0, false, 1, leased) end
   return op == 'l' and eight_bytes(given) or v
 end
 operations.a, operations.r, operations.l = change, change, change
