@@ -59,7 +59,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if i, found := t.places[h]; found {
 		e := &t.entries[i]
 		if e.stale = 0; e.left() == 0 {
-			e.ends = 0
+			e.ends, e.asking = 0, 0
 		}
 	}
 	return err

@@ -104,9 +104,19 @@ func TestStrikesAreNotLost(t *testing.T) {
 		},
 		"with a request": func(r *rig) {
 			r.clock.Advance(150 * time.Millisecond)
-			r.fake.once(func(context.Context) { r.flood(few, 3) })
+			r.fake.once(func(context.Context) {
+				if d := r.take(few, 1); d.StrikesLeft != 5 {
+					r.Errorf("while the engine is told of four strikes, the fifth leaves %d", d.StrikesLeft)
+				}
+				r.flood(few, 2)
+			})
 			r.take(few, 1)
 			r.clock.Advance(150 * time.Millisecond)
+		},
+		"with a request, and the subject is forgotten before the answer": func(r *rig) {
+			r.clock.Advance(150 * time.Millisecond)
+			r.fake.late(func() { r.forget("ann") })
+			r.flood(few, 4)
 		},
 		"without one": func(r *rig) {
 			r.flood(few, 3)
@@ -218,6 +228,11 @@ func TestRefunds(t *testing.T) {
 	must(t, r.Adjust(ctx, "ann", &d, 9, ""))
 	if d := r.take(few, 1); !d.Allowed() {
 		t.Errorf("after a refund: got %v, want no remembered denial", d.Outcome)
+	}
+	d.Cost = 9
+	r.fake.late(func() { must(t, r.Adjust(ctx, "ann", &d, 0, "")) })
+	if n, _ := r.flood(few, 2); n != 1 {
+		t.Errorf("after a denial that a refund overtook %d of 1 requests were admitted", n)
 	}
 }
 

@@ -211,7 +211,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 	}
 	e.asked, e.time, e.states, e.banEnds, e.generation = q.asked, d.Time, d.States, d.BanEnds, generation
 	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
-	e.denied = max(min(e.denied-int32(q.terms.Denied), e.strikes), 0)
+	e.denied = max(min(e.denied, e.strikes), 0)
 	if d.Outcome != ratelimit.Limited {
 		e.denied = 0
 	}

@@ -313,6 +313,12 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	if d := r.take(many, 1); !d.Allowed() {
 		t.Errorf("when it answers again: %v", d.Outcome)
 	}
+	r.flood(many, 100)
+	r.find(many).asking++ // another request asks
+	r.fake.hook = func(call) error { r.find(many).asking = 0; return context.Canceled }
+	if _, err := r.Take(ctx, "ann", many, 2000); err == nil || r.find(many).failing {
+		t.Errorf("the caller of one of two questions goes away: %v; want that the share is not taken for one without an engine", err)
+	}
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -178,6 +178,7 @@ func (t *table) question(e *entry, now, cost int64) question {
 		t.returnUnits(e, now, e.left(), &q)
 	}
 	q.terms.Denied = int(e.denied)
+	e.strikes, e.denied = e.strikes-e.denied, 0 // sent once only, as by abandon
 	q.take = cost > 0 && e.left() == 0 && q.terms == engine.Terms{}
 	return q
 }
@@ -241,16 +242,11 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 }
 
 // fail notes that a question had no answer. What is left of the share then serves without
-// checks, and the strikes of the question are not sent again.
+// checks.
 func (t *table) fail(h uint64, q *question, now int64) {
-	e := t.find(h, q.plan)
-	if e == nil {
-		return
+	if e := t.find(h, q.plan); e != nil && q.id > 0 && e.asking == q.id {
+		e.asking, e.failing, e.fresh, e.size = 0, true, now+limitedFresh, 0
 	}
-	if q.id > 0 && e.asking == q.id {
-		e.asking, e.denied = 0, e.denied-int32(q.terms.Denied)
-	}
-	e.failing, e.fresh, e.size = true, now+limitedFresh, 0
 }
 
 // sweep drops what was not used lately, or everything when the Limiter closes, and gives back
