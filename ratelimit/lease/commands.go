@@ -88,8 +88,8 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.
 
 // Restore is that of the engine of redislimit, which package failover calls when usage seems to
 // be lost; of another engine, it restores nothing. Usage also seems to be lost when other
-// processes give their shares back. So if this one has a share, and nothing was restored since
-// that was charged, nothing is lost.
+// processes give their shares back, and when the answers to concurrent requests come out of
+// order. If the generation is what it was, nothing was lost.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	r, ok := l.shared.(interface {
 		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
@@ -99,17 +99,17 @@ func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.
 	}
 	h, t := l.table(subject)
 	t.mu.Lock()
-	var held entry
+	before := uint32(0)
 	if e := t.find(h, known.Plan); e != nil {
-		held = *e
+		before = e.generation
 	}
 	t.mu.Unlock()
 	givenBack, err = r.Restore(ctx, subject, known)
-	if err != nil || held.left() == 0 {
+	if err != nil || before == 0 {
 		return givenBack, err
 	}
 	d, err := l.shared.Lease(ctx, subject, known.Plan, 0, engine.Terms{})
-	if now, _ := d.Receipt.Generation(); err != nil || now == held.generation {
+	if generation, _ := d.Receipt.Generation(); err != nil || generation == before {
 		return fixedwindow.MaxUnits, err
 	}
 	l.forget(subject)

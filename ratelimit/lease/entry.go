@@ -20,7 +20,7 @@ type entry struct {
 	otherPlans bool   // the subject also has windows of other plans: it gets no share
 	failing    bool   // the last question had no answer
 	struck     bool   // the denial was a strike
-	generation uint32 // of the subject's usage, by the last answer
+	generation uint32 // of the subject's usage, by the last answer of Lease; 0: none
 	strikes    int32  // how many more denials do not start a ban
 	denied     int32  // denials here since then, which are strikes
 
@@ -205,7 +205,10 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 	}
 	e.otherPlans = d.Receipt.Others[0].Length > 0
 	left := e.left()
-	generation, _ := d.Receipt.Generation()
+	generation := e.generation
+	if !q.take {
+		generation, _ = d.Receipt.Generation()
+	}
 	if !same || e.generation != generation || e.otherPlans || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}

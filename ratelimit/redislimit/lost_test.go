@@ -184,6 +184,42 @@ func overAfter(t *testing.T, loss loss, n int, limit, percent int64) int64 {
 	return admitted.Load() - limit
 }
 
+// With shares, answers to concurrent requests show usage out of order. That is no loss, and each
+// request is charged once.
+func TestSharesAreNoLoss(t *testing.T) {
+	t.Parallel()
+	plan, server := lasting(5000), redistest.Start(t)
+	shared, err := redislimit.New(clientOf(t, server), redislimit.Options{})
+	must(t, err)
+	leased, err := lease.New(shared)
+	must(t, err)
+	local, err := memory.New(memory.Options{})
+	must(t, err)
+	l, err := failover.New(leased, failover.Options{Local: local, Budget: time.Minute})
+	must(t, err)
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for range concurrent {
+		wg.Go(func() {
+			for allowed := true; allowed; {
+				d, err := l.Take(ctx, "a", plan, 1)
+				if err != nil {
+					t.Error(err)
+				}
+				if allowed = d.Allowed(); allowed {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	must(t, l.Close())
+	leased.Close() // gives back what was not used
+	if charged := used(t, shared, "a", 5000); charged != admitted.Load() {
+		t.Errorf("%d requests were admitted, and %d units charged", admitted.Load(), charged)
+	}
+}
+
 // A ban survives a loss, whether it was made by hand or by strikes. What was given back,
 // reset or unbanned by another process is no loss.
 func TestLostBanIsRestored(t *testing.T) {
