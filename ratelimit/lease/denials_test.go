@@ -55,6 +55,13 @@ func TestStrikesAreReported(t *testing.T) {
 	r := exhausted(t)
 	strikes := few.Penalty().Strikes
 	for i := range strikes + 1 {
+		if i == strikes {
+			r.fake.once(func(context.Context) {
+				if d := r.take(few, 1); d.Outcome != ratelimit.Limited || d.Struck {
+					t.Errorf("while the engine is told of all strikes: got %v, struck %t", d.Outcome, d.Struck)
+				}
+			})
+		}
 		d := r.take(few, 1)
 		want, left := ratelimit.Limited, strikes-1-i
 		if i == strikes {

@@ -111,8 +111,6 @@ func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) ste
 		return ask
 	case e.struck && e.denied >= e.strikes && !waits:
 		return ask // which starts a ban
-	case e.struck:
-		e.denied = min(e.denied+1, e.strikes)
 	}
 	e.refuse(now, cost, d, ratelimit.Limited)
 	return answered
@@ -159,7 +157,9 @@ func (e *entry) show(d *ratelimit.Decision) {
 // refuse makes d a denial.
 func (e *entry) refuse(now, cost int64, d *ratelimit.Decision, o ratelimit.Outcome) {
 	d.Outcome, d.Cost, d.Time, d.States, d.BanEnds = o, cost, e.time+now-e.asked, e.states, e.banEnds
-	d.Struck = o == ratelimit.Limited && e.struck
+	if d.Struck = o == ratelimit.Limited && e.struck && e.denied < e.strikes; d.Struck {
+		e.denied++
+	}
 	d.StrikesLeft = int(e.strikes - e.denied)
 	engine.Complete(d)
 }
