@@ -16,7 +16,7 @@ func TestDenialsAreRemembered(t *testing.T) {
 		t.Errorf("%d of 10,000 admitted with %d questions, want none with at most 102", n, asked)
 	}
 	d := r.take(lax, 1)
-	if d.Outcome != ratelimit.Limited || d.RetryAfter != start.Add(time.Minute).Sub(r.clock.Now()) || d.StrikesLeft != -1 {
+	if d.Outcome != ratelimit.Limited || d.Struck || d.RetryAfter != start.Add(time.Minute).Sub(r.clock.Now()) || d.StrikesLeft != -1 {
 		t.Errorf("got %v for %v, %d strikes left", d.Outcome, d.RetryAfter, d.StrikesLeft)
 	}
 	r.clock.Advance(100 * time.Millisecond)
@@ -30,6 +30,8 @@ func TestDenialsAreRemembered(t *testing.T) {
 			t.Error("a denial is remembered for 200 ms")
 		}
 	})
+	r.take(lax, 1)
+	r.clock.Set(start.Add(time.Minute - 10*time.Millisecond))
 	r.take(lax, 1)
 	r.clock.Set(start.Add(time.Minute))
 	for _, cost := range []int64{8, 8, 1} {
@@ -54,7 +56,7 @@ func exhausted(t *testing.T) *rig {
 func TestStrikesAreReported(t *testing.T) {
 	r := exhausted(t)
 	strikes := few.Penalty().Strikes
-	for i := range strikes + 1 {
+	for i := range strikes + 2 { // the last one during the ban
 		if i == strikes {
 			r.fake.once(func(context.Context) {
 				if d := r.take(few, 1); d.Outcome != ratelimit.Limited || d.Struck {
@@ -64,10 +66,10 @@ func TestStrikesAreReported(t *testing.T) {
 		}
 		d := r.take(few, 1)
 		want, left := ratelimit.Limited, strikes-1-i
-		if i == strikes {
+		if i >= strikes {
 			want, left = ratelimit.Banned, 0
 		}
-		if d.Outcome != want || d.StrikesLeft != left || !d.Struck {
+		if d.Outcome != want || d.StrikesLeft != left || d.Struck != (i <= strikes) {
 			t.Fatalf("denial %d: got %v, %d strikes left, struck %t, want %v, %d", i, d.Outcome, d.StrikesLeft, d.Struck, want, left)
 		}
 		r.clock.Advance(time.Millisecond)
@@ -162,6 +164,12 @@ func TestCommandsOfThisProcessActAtOnce(t *testing.T) {
 	must(t, r.Reset(ctx, "ann"))
 	if d := r.take(many, 1); d.Remaining() != 9999 {
 		t.Errorf("after Reset %d remain", d.Remaining())
+	}
+	must(t, r.Ban(ctx, "ann", time.Second, ""))
+	r.clock.Advance(900 * time.Millisecond)
+	r.clock.Advance(r.take(many, 1).RetryAfter)
+	if d := r.take(many, 1); !d.Allowed() {
+		t.Errorf("when a ban ends: %v", d.Outcome)
 	}
 }
 

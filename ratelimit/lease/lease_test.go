@@ -1,11 +1,12 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -47,11 +48,42 @@ func TestHotSubjectIsDecidedHere(t *testing.T) {
 func TestColdSubjectIsAskedAbout(t *testing.T) {
 	r := newRig(t)
 	for i := range int64(90) {
-		if d := r.take(many, 1); d.Remaining() != 10_000-1-i || r.used(many) != i+1 {
-			t.Fatalf("request %d: %d remaining, %d used", i, d.Remaining(), r.used(many))
+		if d := r.take(many, 1); d.Remaining() != 10_000-1-i || r.used(many) != i+1 || r.Stats().Asked != uint64(i+1) {
+			t.Fatalf("request %d: %d remaining, %d used, %+v", i, d.Remaining(), r.used(many), r.Stats())
 		}
 		r.clock.Advance(300 * time.Millisecond)
 	}
+}
+
+// Without a test's background, what is not used comes back within two seconds, and when all is
+// closed, many shares at once.
+func TestBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newCounted(time.Now)
+		l, err := New(e)
+		must(t, err)
+		held := uint64(0)
+		take := func() {
+			for i := range 200 {
+				_, err := l.Take(ctx, fmt.Sprint(i), many, 100)
+				must(t, err)
+			}
+			synctest.Wait()
+			if held += uint64(l.Stats().Held); l.Stats().Shares != 200 {
+				t.Errorf("%+v, want a share of each subject", l.Stats())
+			}
+		}
+		take()
+		if time.Sleep(2 * time.Second); l.Stats().Shares != 0 || l.Stats().Returned != held {
+			t.Errorf("after two seconds: %+v, want %d units returned", l.Stats(), held)
+		}
+		take()
+		e.hook = func(call) error { time.Sleep(50 * time.Millisecond); return nil }
+		closed := time.Now()
+		if l.Close(); l.Stats().Returned != held || time.Since(closed) > time.Second {
+			t.Errorf("after %v Close returns: %+v, want %d units returned in a second", time.Since(closed), l.Stats(), held)
+		}
+	})
 }
 
 func TestSharesAreGivenBack(t *testing.T) {
@@ -72,13 +104,8 @@ func TestSharesAreGivenBack(t *testing.T) {
 		}, 1},
 		"a plan for which there is no room": {func(r *rig) {
 			_, full := r.table("ann")
-			p := many // which stays in use
-			for i := 0; slices.Contains(full.plans[:], nil); i++ {
-				if _, t := r.table(fmt.Sprint(i)); t == full {
-					_, _ = r.fake.Take(ctx, fmt.Sprint(i), p, p.Quotas()[0].Limit) // so that there is no share
-					_, _ = r.Take(ctx, fmt.Sprint(i), p, minTraffic)
-					p = ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-				}
+			for i, p := range full.plans {
+				full.plans[i], full.uses[i] = cmp.Or(p, lax), full.uses[i]+1
 			}
 			r.take(more, 1)
 		}, 1},
@@ -133,7 +160,7 @@ func TestTrafficIsBounded(t *testing.T) {
 // its requests are. Then it is refused, and its traffic stays known.
 func TestShareIsUsedUp(t *testing.T) {
 	r := newRig(t)
-	p := ratelimit.MustPlan("hour", ratelimit.DefaultPenalty(), ratelimit.PerHour(1000))
+	p := ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerHour(1000))
 	r.flood(p, 100)
 	r.elsewhere(p, 1000-r.used(p))
 	held := r.held()
@@ -141,8 +168,8 @@ func TestShareIsUsedUp(t *testing.T) {
 		t.Errorf("Peek: %v, %d remain, %v, want %d", d.Outcome, d.Remaining(), err, held)
 	}
 	for i := range held {
-		if d := r.take(p, 1); !d.Allowed() {
-			t.Fatalf("request %d of %d is %v", i, held, d.Outcome)
+		if d := r.take(p, 1); !d.Allowed() || d.StrikesLeft != -1 {
+			t.Fatalf("request %d of %d is %v, with %d strikes left", i, held, d.Outcome, d.StrikesLeft)
 		}
 		r.clock.Advance(1100 * time.Millisecond)
 	}
@@ -217,15 +244,12 @@ func TestOtherPlanElsewhere(t *testing.T) {
 	hour := ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerHour(10_000))
 	r.flood(many, 2000)
 	r.elsewhere(hour, 1)
-	n := 0
-	for asked := 0; asked == 0; n++ {
-		_, asked = r.flood(many, 1)
-	}
-	if r.held() != 0 {
+	r.clock.Advance(time.Second) // so that it is asked about
+	if r.take(many, 1); r.held() != 0 {
 		t.Errorf("after the next question: %+v", r.Stats())
 	}
 	before := r.used(hour)
-	if r.take(many, 10); r.held() != 0 || r.used(hour) != before+10 || r.used(many) != int64(2011+n) {
+	if r.take(many, 10); r.held() != 0 || r.used(hour) != before+10 || r.used(many) != 2012 {
 		t.Errorf("%+v, %d used of the hour and %d of the minute", r.Stats(), r.used(hour), r.used(many))
 	}
 	r.take(many, 9000)
@@ -246,15 +270,16 @@ func TestShareEndsInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.Limiter = inFront(r.fake, func() reading { return read(int64(r.clock.Now().Sub(start))) })
-			r.take(many, 100)
+			p := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10_000, Window: 45 * time.Second}, ratelimit.PerMinute(10_000))
+			r.take(p, 100)
 			r.clock.Set(start.Add(59500 * time.Millisecond))
-			r.take(many, 100)
-			if r.take(many, 100); r.held() == 0 {
+			r.take(p, 100)
+			if r.take(p, 100); r.held() == 0 {
 				t.Fatalf("%+v, want a share", r.Stats())
 			}
 			r.clock.Set(start.Add(time.Minute))
-			if d := r.take(many, 1); d.Reset() != start.Add(2*time.Minute).Unix() {
-				t.Errorf("a request of the next minute is decided with %+v", d.States[0])
+			if d := r.take(p, 1); d.States[1].Reset != start.Add(2*time.Minute).Unix() {
+				t.Errorf("a request of the next minute is decided with %+v", d.States)
 			}
 		})
 	}

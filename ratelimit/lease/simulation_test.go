@@ -116,7 +116,9 @@ func TestNothingIsDeniedBelowTheLimit(t *testing.T) {
 	const windows = 3
 	quotas := []ratelimit.Quota{{Limit: 60, Window: 2 * time.Second}, {Limit: 1000, Window: 2 * time.Second}, {Limit: 20_000, Window: 5 * time.Second}, ratelimit.PerMinute(1000), ratelimit.PerMinute(20_000)}
 	// Which process gets the k-th request, so long after the start.
+	rng := rand.New(rand.NewPCG(1, 1))
 	patterns := map[string]func(k int, at time.Duration) int{
+		"random":   func(_ int, _ time.Duration) int { return rng.IntN(2) * rng.IntN(10) },
 		"even":     func(k int, _ time.Duration) int { return k },
 		"skewed":   func(k int, _ time.Duration) int { return min(bits.TrailingZeros(uint(k+1)), 9) },
 		"rotating": func(_ int, at time.Duration) int { return int(at / (300 * time.Millisecond)) },
