@@ -1,5 +1,5 @@
-// Package lease decides about a shared limit in the memory of each process, and exactly. It
-// goes in front of the engine of ratelimit/redislimit:
+// Package lease decides requests under a shared limit in the memory of each process, and still
+// exactly. It goes in front of the engine of ratelimit/redislimit:
 //
 //	shared, err := redislimit.New(client, redislimit.Options{})
 //	...
@@ -8,9 +8,9 @@
 //	defer limiter.Close()
 //
 // A process that gets many requests of a subject charges some units in advance, a share of at
-// most a hundredth of the limit, and then admits requests without a question, until the share
-// is used up or one second old. It takes more in the background, and gives back what it does
-// not use. A denial is remembered for 100 ms, and a ban for a second.
+// most a hundredth of the limit. Then it admits requests without asking the engine, until the
+// share is used up or one second old. It takes more in the background, and gives back what it
+// does not use. It remembers a denial for 100 ms, and a ban for a second.
 //
 // # Never more than the limit
 //
@@ -19,27 +19,26 @@
 // admission is backed by a unit of its window, whatever dies, pauses or is cut off, and any
 // number of processes admits at most the limit. No process needs to know of others.
 //
-// A share ends with the first of its windows to end, as far as this process can know
-// without the engine's clock: at t + (E − S) / 1.1, where t is when it asked, S the engine's
-// time in the answer, and E the end of the window. So the two clocks may drift apart by a
-// tenth. A process that was stopped finds that its shares have ended. The monotonic clock
-// stands still while a machine is suspended, and the wall clock does not; a share ends by the
-// one that went further. A machine that is suspended, and whose wall clock is set back before
-// any process reads it, is not noticed.
+// A share ends before the first of its windows does, by the clock of the process: at
+// t + (E − S) / 1.1, where t is when the process asked, S the engine's time in the answer, and
+// E the end of the window. So the two clocks may drift apart by a tenth. A process that was
+// stopped finds that its shares have ended. The monotonic clock stands still while a machine is
+// suspended, and the wall clock does not; a share ends by the one that went further. It can end
+// too late only if a machine is suspended, and its wall clock is set back before any process
+// reads it.
 //
 // # What is weaker
 //
-//   - Units in the shares of other processes are refused here, and may be unused: at most a
-//     hundredth of the limit each. A share that gets no requests for a second is given back.
-//     That of a process that is killed is lost until its windows end, and so are units that
-//     were on their way back when the engine did not answer.
+//   - Units in the share of another process are refused here, and may stay unused: at most a
+//     hundredth of the limit for each process. A share that gets no requests for a second is
+//     given back. That of a process that is killed is lost until its windows end, and so are
+//     units that were on their way back when the engine did not answer.
 //   - A share is given back in the background when its subject gets requests with another plan
 //     or further charges. Until then the engine refuses its units to them.
-//   - Remaining does not count what others have in their shares as used by them alone: it
-//     may rise when they give units back.
-//   - A ban by hand, an unban or a reset in another process, and what that gives back, takes
-//     effect within a second, unless the engine does not answer: then shares serve until
-//     their windows end.
+//   - Remaining does not include what other processes have in their shares: it may rise when
+//     they give units back.
+//   - A ban by hand, an unban, a reset or a refund in another process takes effect within a
+//     second. While the engine does not answer, shares serve until their windows end.
 //   - The engine is told of strikes with the next question of a process, or within two seconds
 //     of its last request. If the subject is then admitted, they are forgotten.
 //

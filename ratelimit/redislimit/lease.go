@@ -10,7 +10,7 @@ import (
 )
 
 // Lease implements [engine.Leaser] in one call of the script. While a cluster moves the slot
-// of the subject, it waits as Ban does. Redis remembers of a subject when it was Reset, in a
+// of the subject, it waits as Ban does. Redis keeps the generation of the subject's usage in a
 // key of about 110 bytes, until the last window that a Lease has charged has ended.
 func (l *Limiter) Lease(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
 	d, back, err := engine.DecideLease(subject, plan, cost, terms)
@@ -35,7 +35,7 @@ func (l *Limiter) Lease(ctx context.Context, subject string, plan *ratelimit.Pla
 type lease struct {
 	own     int64 // units of the request, 0 if there is none
 	more    int64
-	refused int32   // requests, if one is
+	refused int32   // how many requests are, if this one is
 	back    *change // nil: none
 
 	share      int64
