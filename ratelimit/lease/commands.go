@@ -17,8 +17,8 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 	return l.shared.TakeAll(ctx, charges, decisions)
 }
 
-// forget drops what is known of a subject. Windows of another plan may open, to which the
-// share is not charged.
+// forget drops the entry of a subject, and gives its share back. Windows of another plan may open,
+// to which the share is not charged.
 func (l *Limiter) forget(subject string) {
 	h, t := l.table(subject)
 	t.mu.Lock()
@@ -86,10 +86,10 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 // Bans implements [ratelimit.Banner].
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
 
-// Restore is that of the engine of redislimit, which package failover calls when usage seems to
-// be lost; of another engine, it restores nothing. Usage also seems to be lost when other
-// processes give their shares back, and when the answers to concurrent requests come out of
-// order. If the generation is what it was, nothing was lost.
+// Restore calls the method of the engine of redislimit; another engine restores nothing. Package
+// failover calls it when usage seems to be lost, as it also does when other processes give
+// their shares back, or the answers to concurrent requests come out of order. Nothing is lost
+// if the generation of the usage stays the same.
 func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
 	r, ok := l.shared.(interface {
 		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)

@@ -84,24 +84,8 @@ func TestStrikesAreReported(t *testing.T) {
 	}
 }
 
-// Strikes that the engine does not know yet are told to it.
-func TestStrikesOfSeveralProcessesAddUp(t *testing.T) {
-	r := exhausted(t)
-	other := r.process()
-	for i := range 11 {
-		_, err := []*Limiter{r.Limiter, other}[i%2].Take(ctx, "ann", few, 1)
-		must(t, err)
-	}
-	r.clock.Advance(100 * time.Millisecond)
-	if d := r.take(few, 1); d.Outcome == ratelimit.Banned {
-		t.Fatalf("banned with the strikes of one process")
-	}
-	if d, err := other.Take(ctx, "ann", few, 1); err != nil || d.Outcome != ratelimit.Banned {
-		t.Errorf("got %v, %v, want a ban", d.Outcome, err)
-	}
-}
-
-// No strike is lost while the engine is asked, or when the subject pauses.
+// No strike is lost while the engine is asked, when the subject pauses, or when another process
+// has the others.
 func TestStrikesAreNotLost(t *testing.T) {
 	for name, tell := range map[string]func(r *rig){
 		"with two requests, the first has no answer": func(r *rig) { // three are lost: told twice is worse
@@ -126,6 +110,14 @@ func TestStrikesAreNotLost(t *testing.T) {
 			r.clock.Advance(150 * time.Millisecond)
 			r.fake.late(func() { r.forget("ann") })
 			r.flood(few, 4)
+		},
+		"of two processes": func(r *rig) {
+			other := r.process()
+			for i := range 4 {
+				r.clock.Advance(time.Duration(i) * 50 * time.Millisecond) // so that the last one asks
+				_, err := other.Take(ctx, "ann", few, 1)
+				must(r, err)
+			}
 		},
 		"without one": func(r *rig) {
 			r.flood(few, 3)
