@@ -55,8 +55,8 @@ func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan,
 	return d, nil
 }
 
-// ruleLease charges the request and the share, or has so many requests refused, of which the
-// request is the last one.
+// ruleLease charges the request and the share, or refuses so many requests, of which this one is
+// the last.
 func (x *ruling) ruleLease(name string, d *ratelimit.Decision, refused int) error {
 	if x.changes(d) {
 		if err := x.reserve(d); err != nil {

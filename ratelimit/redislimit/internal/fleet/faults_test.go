@@ -34,7 +34,7 @@ const (
 	lasts  = 1200 * time.Millisecond
 )
 
-// happen has a fault happen, to a member if it is one of members.
+// happen makes a fault happen, to a member if it is one of members.
 func (f *fleet) happen(k fault, member int) {
 	switch k {
 	case nothing, clocks:

@@ -98,7 +98,7 @@ func (p *process) kill() {
 	_ = p.Wait()
 }
 
-// run has faults happen for some time, one after the other, and ends the fleet.
+// run makes faults happen for some time, one after the other, and ends the fleet.
 func (f *fleet) run(d time.Duration, faults ...fault) {
 	begun := time.Now()
 	for i := 0; time.Since(begun) < d; i++ {
