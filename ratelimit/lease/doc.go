@@ -3,7 +3,10 @@
 //
 //	shared, err := redislimit.New(client, redislimit.Options{})
 //	...
-//	limiter, err := lease.New(shared)
+//	leased, err := lease.New(shared)
+//	...
+//	defer leased.Close()
+//	limiter, err := failover.New(leased, failover.Options{Local: embedded})
 //	...
 //	defer limiter.Close()
 //
@@ -17,7 +20,7 @@
 // A share is units that the engine has charged to every window of the plan. They are used
 // while these windows are open, and otherwise given back to those that still are. So each
 // admission is backed by a unit of its window, whatever dies, pauses or is cut off, and any
-// number of processes admits at most the limit. No process needs to know of others.
+// number of processes admits at most the limit.
 //
 // A share ends before the first of its windows does, by the clock of the process: at
 // t + (E − S) / 1.1, where t is when the process asked, S the engine's time in the answer, and
