@@ -18,24 +18,24 @@ func Example() {
 		log.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
-	admitted := 0
 	for range 2 {
 		process, err := lease.New(shared)
 		if err != nil {
 			log.Fatal(err)
 		}
-		for range 700 {
+		for range 400 {
 			d, err := process.Take(context.Background(), "user:ann", plan, 1)
-			if err != nil {
-				log.Fatal(err)
-			}
-			if d.Allowed() {
-				admitted++
+			if err != nil || !d.Allowed() {
+				log.Fatal(d.Outcome, err)
 			}
 		}
 		process.Close() // gives back what it has not used
 	}
-	fmt.Println(admitted, "of 1400 requests were admitted")
+	d, err := shared.Peek(context.Background(), "user:ann", plan)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Remaining(), "remain")
 	// Output:
-	// 1000 of 1400 requests were admitted
+	// 200 remain
 }
