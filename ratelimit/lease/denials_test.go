@@ -159,6 +159,7 @@ func TestCommandsOfThisProcessActAtOnce(t *testing.T) {
 	}
 	must(t, r.Ban(ctx, "ann", time.Second, ""))
 	r.clock.Advance(900 * time.Millisecond)
+	r.take(many, 1)
 	r.clock.Advance(r.take(many, 1).RetryAfter)
 	if d := r.take(many, 1); !d.Allowed() {
 		t.Errorf("when a ban ends: %v", d.Outcome)

@@ -33,7 +33,7 @@ func TestHotSubjectIsDecidedHere(t *testing.T) {
 		t.Errorf("Peek: %d remaining, %v", p.Remaining(), err)
 	}
 	s := r.Stats()
-	if s.Shares != 1 || s.Held == 0 || r.used(many) != 3001+s.Held || s.Local+s.Asked < 3001 {
+	if s.Shares != 1 || s.Held == 0 || r.used(many) != 3001+s.Held || s.Local+s.Asked < 3001 || s.Local > 3001 {
 		t.Errorf("%+v, and %d used", s, r.used(many))
 	}
 	r.Close()
@@ -156,25 +156,27 @@ func TestTrafficIsBounded(t *testing.T) {
 	}
 }
 
-// A subject with units in the share is not refused when the engine has no more, however slow
-// its requests are. Then it is refused, and its traffic stays known.
+// A subject with units in the share, or one unit more, is not refused, however fast or slow its
+// requests are. Then it is refused, and its traffic stays known.
 func TestShareIsUsedUp(t *testing.T) {
-	r := newRig(t)
 	p := ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerHour(1000))
-	r.flood(p, 100)
-	r.elsewhere(p, 1000-r.used(p))
-	held := r.held()
-	if d, err := r.Peek(ctx, "ann", p); err != nil || !d.Allowed() || d.Remaining() != held {
-		t.Errorf("Peek: %v, %d remain, %v, want %d", d.Outcome, d.Remaining(), err, held)
-	}
-	for i := range held {
-		if d := r.take(p, 1); !d.Allowed() || d.StrikesLeft != -1 {
-			t.Fatalf("request %d of %d is %v, with %d strikes left", i, held, d.Outcome, d.StrikesLeft)
+	for _, pause := range []time.Duration{time.Millisecond, 1100 * time.Millisecond} {
+		r := newRig(t)
+		r.flood(p, 100)
+		r.elsewhere(p, 1000-r.used(p)-1)
+		left := r.held() + 1
+		if d, err := r.Peek(ctx, "ann", p); err != nil || !d.Allowed() || d.Remaining() != left {
+			t.Errorf("Peek: %v, %d remain, %v, want %d", d.Outcome, d.Remaining(), err, left)
 		}
-		r.clock.Advance(1100 * time.Millisecond)
-	}
-	if n, _ := r.flood(p, 3); n > 0 || held == 0 || r.find(p).own < 3 {
-		t.Errorf("after the last of %d units %d of 3 requests were admitted, and %d are known", held, n, r.find(p).own)
+		for i := range left {
+			if d := r.take(p, 1); !d.Allowed() || d.StrikesLeft != -1 {
+				t.Fatalf("request %d of %d is %v, with %d strikes left", i, left, d.Outcome, d.StrikesLeft)
+			}
+			r.clock.Advance(pause)
+		}
+		if n, _ := r.flood(p, 3); n > 0 || left == 1 || r.find(p).own < 3 {
+			t.Errorf("after the last of %d units %d of 3 requests were admitted, and %d are known", left, n, r.find(p).own)
+		}
 	}
 }
 
@@ -388,23 +390,29 @@ func (l *Limiter) check(t *testing.T, most int) {
 }
 
 // Subjects and plans beyond the bound are decided by the engine. What has a share stays, and what
-// was used in the last second.
+// was used in the last second; others make room.
 func TestTablesAreBounded(t *testing.T) {
 	r := newRig(t)
 	request := func(i int, p *ratelimit.Plan) {
 		_, err := r.Take(ctx, fmt.Sprint("user ", i), p, minTraffic)
 		must(t, err)
 	}
+	small := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 	r.flood(many, 2000)
 	r.clock.Advance(1100 * time.Millisecond)
 	for i := range 2 * tables * maxEntries {
-		request(i, many)
+		request(i, small)
 	}
 	for i := range 40 * maxPlans {
 		request(i%20, ratelimit.MustPlan("made", ratelimit.Penalty{}, ratelimit.PerMinute(100)))
 	}
-	if h, in := r.table("user 3000"); r.find(many).left() == 0 || in.find(h, many) == nil {
+	if h, in := r.table("user 3000"); r.find(many).left() == 0 || in.find(h, small) == nil {
 		t.Error("a share, or what was used just now, had to make room")
+	}
+	r.clock.Advance(1100 * time.Millisecond)
+	request(-1, small)
+	if h, in := r.table("user -1"); in.find(h, small) == nil {
+		t.Error("what was not used for a second made no room")
 	}
 	r.check(t, maxEntries)
 	r.clock.Advance(3 * time.Second)
