@@ -15,49 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
-// manyUncharged is a setting with which no client is limited while its key cannot be
-// looked up: without an owner, its requests are counted under uncharged, for the network.
-const manyUncharged = "uncharged: [1000000/minute]"
-
-// A crash of PostgreSQL and one of the server lose no pet that was acknowledged. The
-// server recovers by itself.
-func TestPostgresKilledUnderLoad(t *testing.T) {
-	testenv.Long(t, "kills a server under load")
-	t.Parallel()
-	s := postgrestest.Start(t, "fsync=on")
-	dir, config := onPostgres(t, s.URL("postgres"), manyUncharged)
-	key := roomyKey(t, dir, "ann", config)
-	p := serve(t, dir, config)
-	load := startTraffic(t, p.api, key, 8)
-	load.flows(t, 50)
-	s.Kill()
-	load.fails(t)
-	eventually(t, "the server is not ready", func() bool { return !isReady(t, p) })
-	s.Restart()
-	load.flows(t, 50)
-	s.Restart() // while they run
-	load.flows(t, 50)
-	load.stop()
-	checkOutage(t, load, p, key)
-	if !isReady(t, p) {
-		t.Error("the server is not ready")
-	}
-
-	p.kill()
-	p = serve(t, dir, config)
-	checkOutage(t, load, p, key)
-}
-
-// checkOutage checks that each pet that was acknowledged is there, and how other requests
-// were answered.
-func checkOutage(t *testing.T, load *traffic, p *process, key string) {
-	t.Helper()
-	load.checkStored(t, p, key)
-	for _, failed := range load.failed {
-		checkUnavailable(t, failed.answer)
-	}
-}
-
 // While PostgreSQL is away, nobody is told that a key is wrong.
 func TestKeysWithoutPostgres(t *testing.T) {
 	testenv.Long(t, "stops a PostgreSQL of its own")

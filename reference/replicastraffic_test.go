@@ -120,16 +120,6 @@ func (l *traffic) flows(t *testing.T, n int64) {
 	eventually(t, "more requests are admitted", func() bool { return l.answered() >= before+n })
 }
 
-// fails waits until some requests were not answered as they should be.
-func (l *traffic) fails(t *testing.T) {
-	t.Helper()
-	eventually(t, "requests fail", func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return len(l.failed) > 10
-	})
-}
-
 // stop ends the clients, after the requests that they have begun.
 func (l *traffic) stop() {
 	l.end()

@@ -270,16 +270,6 @@ func TestGuessesBehindAProxy(t *testing.T) {
 	same(t, "responses", got, "401 429 401 401 429 ")
 }
 
-// Calls of Verify by the service itself are not counted.
-func TestVerifyWithoutARequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := newVerifier(newStore(), apikey.Options{})
-		for range 200 {
-			verify(t, v, newFormat("pet_live_").Generate().Reveal(), apikey.ErrUnknown)
-		}
-	})
-}
-
 // The number of networks is bounded: if there is no place for another one, it is not counted.
 func TestGuessesFromEverywhere(t *testing.T) {
 	g := newGuarded(apikey.Options{Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerDay(1))})

@@ -65,31 +65,8 @@ func TestLookUpsOfOneKeyAreOne(t *testing.T) {
 	})
 }
 
-func TestOneWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		store.before = slow(500 * time.Millisecond)
-		v := newVerifier(store, apikey.Options{})
-		key := store.issue()
-
-		ctx, cancel := context.WithCancel(t.Context())
-		first := later(ctx, v, key)
-		pass(100 * time.Millisecond)
-		second := later(t.Context(), v, key)
-		pass(100 * time.Millisecond)
-		cancel()
-		if err := <-first; !errors.Is(err, context.Canceled) || errors.Is(err, bearer.ErrInvalid) {
-			t.Errorf("the request that gave up: got %v, want the error of its context", err)
-		}
-		if err := <-second; err != nil {
-			t.Errorf("the request that still waits: got error %v", err)
-		}
-		calls(t, store, 1)
-	})
-}
-
-// When no request waits any longer, the look-up ends. Its late answer is not cached,
-// and the next request asks again.
+// A request that gives up takes nothing from the others. When none waits any longer, the
+// look-up ends. Its late answer is not cached, and the next request asks again.
 func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
@@ -100,9 +77,19 @@ func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 		}
 		v := newVerifier(store, apikey.Options{})
 		key := store.issue()
+		early, leave := context.WithCancel(t.Context())
 		ctx, cancel := context.WithCancel(t.Context())
+		first := later(early, v, key)
+		pass(100 * time.Millisecond)
 		a, b := later(ctx, v, key), later(ctx, v, key)
 		pass(100 * time.Millisecond)
+		leave()
+		if err := <-first; !errors.Is(err, context.Canceled) || errors.Is(err, bearer.ErrInvalid) {
+			t.Errorf("the request that gave up: got %v, want the error of its context", err)
+		}
+		if synctest.Wait(); ended != 0 {
+			t.Error("the look-up ended, though two requests wait for it")
+		}
 		cancel()
 		<-a
 		<-b

@@ -16,30 +16,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-func TestAdjustOnce(t *testing.T) {
-	m, c := mini(t)
-	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	m.SetTime(now)
-	l := newLimiter(t, c)
-	const limit = 1000
-	charge := func(mark, subject string, want int64) {
-		t.Helper()
-		err := addUsage(l, mark, subject, lasting(limit), [4]int64{7}, now)
-		must(t, err)
-		if n := used(t, l, subject, limit); n != want {
-			t.Errorf("%s has used %d after a charge marked %s, want %d", subject, n, mark, want)
-		}
-	}
-	charge("first", "a", 7)
-	charge("first", "a", 7)
-	charge("second", "a", 14)
-	charge("first", "b", 7)
-	m.FastForward(59 * time.Second)
-	charge("first", "a", 14)
-	charge("", "a", 21)
-	charge("", "a", 28)
-}
-
 // A scriptCounter is a hook that counts the calls of the script.
 type scriptCounter struct{ atomic.Int64 }
 
