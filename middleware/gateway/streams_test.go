@@ -67,19 +67,6 @@ func wantMiddlewares(t *testing.T, h http.Header) {
 	}
 }
 
-// curl asks for 100 Continue before each large upload.
-func TestExpectContinue(t *testing.T) {
-	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(w, r.Body)
-	}), limit.Options{ChargeIf: limit.NotServerError})
-	srv, client := listen(t, s, false)
-	resp, body := send(t, client, "POST", srv.URL, strings.NewReader("pets"), "Expect", "100-continue")
-	if resp.StatusCode != 200 || body != "pets" {
-		t.Errorf("%d %q, want 200 pets", resp.StatusCode, body)
-	}
-	wantMiddlewares(t, resp.Header)
-}
-
 // While a client waits for 100, net/http may be writing that: nothing else is written.
 func TestInformationalResponsesBeforeContinue(t *testing.T) {
 	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
@@ -131,25 +118,6 @@ func TestEvents(t *testing.T) {
 			if events.Scan() {
 				t.Errorf("one event too many: %q", events.Text())
 			}
-		})
-	}
-}
-
-func TestTrailers(t *testing.T) {
-	for protocol, http2 := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			s := newStack(t, to(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Trailer", "X-Rows")
-				io.WriteString(w, "pets")
-				w.Header().Set("X-Rows", "17")
-				w.Header().Set(http.TrailerPrefix+"X-Late", "1")
-			}), limit.Options{ChargeIf: limit.NotServerError})
-			srv, client := listen(t, s, http2)
-			resp, body := send(t, client, "GET", srv.URL, nil)
-			if body != "pets" || resp.Trailer.Get("X-Rows") != "17" || resp.Trailer.Get("X-Late") != "1" {
-				t.Errorf("%q with the trailers %v, want pets with X-Rows and X-Late", body, resp.Trailer)
-			}
-			wantMiddlewares(t, resp.Header)
 		})
 	}
 }

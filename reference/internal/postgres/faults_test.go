@@ -51,25 +51,33 @@ func TestServersThatEndUnderWrites(t *testing.T) {
 	}
 }
 
-// With a synchronous standby, no acknowledged pet is lost when the primary is.
+// With a synchronous standby, no acknowledged pet is lost when the primary is, or hangs, as
+// if its machine has lost its network.
 func TestFailoverUnderWrites(t *testing.T) {
 	testenv.Long(t, "promotes a standby")
-	t.Parallel()
-	primary := postgrestest.Start(t)
-	primary.Exec("postgres", "CREATE DATABASE pets")
-	standby := primary.StartStandby()
-	primary.Synchronous()
-	url := strings.Replace(primary.URL("pets"), primary.Addr, primary.Addr+","+standby.Addr, 1)
-	s := open(t, url, postgres.Options{})
-	w := startWriters(t, s, 24)
-	w.more(200)
-	primary.Kill()
-	checkUnavailable(t, s.Ping(t.Context()), standby.Addr)
-	standby.Promote()
-	w.more(200)
-	w.check()
-	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("Ping after the failover = %v", err)
+	for name, end := range map[string]func(*postgrestest.Server){
+		"killed": (*postgrestest.Server).Kill,
+		"frozen": (*postgrestest.Server).Freeze,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := postgrestest.Start(t)
+			primary.Exec("postgres", "CREATE DATABASE pets")
+			standby := primary.StartStandby()
+			primary.Synchronous()
+			url := strings.Replace(primary.URL("pets"), primary.Addr, primary.Addr+","+standby.Addr, 1)
+			s := openSoon(t, url+"&connect_timeout=1", postgres.Options{Timeout: 2 * time.Second})
+			w := startWriters(t, s, 16)
+			w.more(100)
+			end(primary)
+			checkUnavailable(t, s.Ping(t.Context()))
+			standby.Promote()
+			w.more(100)
+			w.check()
+			if err := s.Ping(t.Context()); err != nil {
+				t.Errorf("Ping after the failover = %v", err)
+			}
+		})
 	}
 }
 
@@ -457,24 +465,6 @@ func TestAFrozenServer(t *testing.T) {
 		return errors.Join(err, s.Ping(t.Context()))
 	})
 	createSoon(t, s)
-}
-
-// A primary that hangs, such as one whose machine has lost its network, is replaced by a
-// standby.
-func TestFailoverFromAFrozenServer(t *testing.T) {
-	testenv.Long(t, "freezes a server with a standby")
-	t.Parallel()
-	primary := postgrestest.Start(t)
-	standby := primary.StartStandby()
-	primary.Synchronous()
-	url := strings.Replace(primary.URL("postgres"), primary.Addr, primary.Addr+","+standby.Addr, 1)
-	s := openSoon(t, url+"&connect_timeout=1", postgres.Options{Timeout: 2 * time.Second})
-	w := startWriters(t, s, 8)
-	w.more(50)
-	primary.Freeze()
-	standby.Promote()
-	w.more(50)
-	w.check()
 }
 
 // An address at which something listens and never answers.
