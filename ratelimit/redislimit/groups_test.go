@@ -55,10 +55,10 @@ func seeds() int {
 	return race.Fewer(8)
 }
 
-// What many callers ask at once is answered as if they had asked the model one
-// after the other at that instant, in the order in which they came.
+// What many callers ask at once, about one subject or about several, is answered as if they
+// had asked the model one after the other at that instant, in the order in which they came.
 func TestGroupsAgreeWithModel(t *testing.T) {
-	for seed := range seeds() {
+	for seed := range 2 * seeds() {
 		testGroups(t, uint64(seed), 100)
 	}
 }
@@ -73,19 +73,40 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 	clock := ratelimittest.NewClock(start)
 	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 1))
+	few := [2]*ratelimit.Plan{groupPlans[r.IntN(len(groupPlans))], groupPlans[r.IntN(len(groupPlans))]}
+	plan := func(others int) *ratelimit.Plan { // one time in so many of any kind, else of a few
+		if r.IntN(others) == 0 {
+			return groupPlans[r.IntN(len(groupPlans))]
+		}
+		return few[r.IntN(2)]
+	}
 	var log []string
 	for range steps {
 		now := clock.Now().Add(time.Duration(r.IntN(4000)-500) * time.Millisecond)
 		clock.Set(now)
 		m.SetTime(now)
 		b := new(batch)
-		for range 1 + r.IntN(4) {
-			plan := groupPlans[r.IntN(len(groupPlans))]
-			op := operation{code: opTake, subject: fmt.Sprint(r.IntN(3)), plan: plan, cost: 1 + r.Int64N(2)}
+		add := func(op operation, what ...any) {
 			for range 1 + r.IntN(9) {
 				b.add(op, newCall())
 			}
-			log = append(log, fmt.Sprintf("%s %s costs %d under %v", now.Format("15:04:05.000"), op.subject, op.cost, plan))
+			log = append(log, fmt.Sprint(now.Format("15:04:05.000"), what))
+		}
+		if seed%4 < 2 {
+			for range 1 + r.IntN(4) {
+				op := operation{code: opTake, subject: fmt.Sprint(r.IntN(3)), plan: plan(1), cost: 1 + r.Int64N(2)}
+				add(op, op.subject, "costs", op.cost, "under", op.plan)
+			}
+		} else {
+			subjects := r.Perm(4) // no two groups of a batch share one, as their order is not known
+			for len(subjects) > 0 {
+				charges := make([]ratelimit.Charge, min(1+r.IntN(3), len(subjects)))
+				for i, subject := range subjects[:len(charges)] {
+					charges[i] = ratelimit.Charge{Subject: fmt.Sprint(subject), Plan: plan(8), Cost: 1 + r.Int64N(2)}
+				}
+				subjects = subjects[len(charges):]
+				add(operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)}, charges)
+			}
 		}
 		b.seal()
 		// A batch's commands run in their order. Groups that turned out to need
@@ -102,20 +123,52 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 			return g.index == indexGiven
 		})
 		for _, g := range append(order, second...) {
-			for c := g.first; c != nil; c = c.next {
-				want, err := model.Take(context.Background(), g.subject, g.plan, g.cost)
-				must(t, err)
-				got, err := g.decision(g.plan, g.cost, c.place)
-				if err != nil || g.err != nil {
-					t.Fatal(err, g.err)
-				}
-				if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
-					t.Fatalf("seed %d: request %d of %d: the engine (+) and the model (-) differ after\n%s\n%s",
-						seed, c.place+1, g.requests, strings.Join(log[max(len(log)-12, 0):], "\n"), diff)
-				}
+			must(t, g.err)
+			if diff := g.diff(t, model); diff != "" {
+				t.Fatalf("seed %d: the engine (+) and the model (-) differ after\n%s\n%s", seed, strings.Join(log[max(len(log)-12, 0):], "\n"), diff)
 			}
 		}
 	}
+}
+
+// charges returns those of each request of a group.
+func (g *group) charges() []ratelimit.Charge {
+	if g.takes != nil {
+		return g.takes.charges
+	}
+	return []ratelimit.Charge{{Subject: g.subject, Plan: g.plan, Cost: g.cost}}
+}
+
+// ask has the model decide about the requests of a group, one after the other.
+func (g *group) ask(m enginetest.Model) (decisions []ratelimit.Decision) {
+	for range g.requests {
+		one := make([]ratelimit.Decision, len(g.charges()))
+		_ = m.TakeAll(context.Background(), g.charges(), one)
+		decisions = append(decisions, one...)
+	}
+	return decisions
+}
+
+// diff has the model decide, and returns how the answers of the engine differ.
+func (g *group) diff(t *testing.T, m enginetest.Model) string {
+	t.Helper()
+	var got []ratelimit.Decision
+	for place := range g.requests {
+		for i, c := range g.charges() {
+			answer := &g.answer
+			if g.takes != nil {
+				answer = &g.takes.answers[i]
+			}
+			d, err := answer.decision(c.Plan, c.Cost, place)
+			must(t, err)
+			got = append(got, d)
+		}
+	}
+	want := g.ask(m)
+	if slices.Equal(want, got) { // far sooner than Diff
+		return ""
+	}
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
 }
 
 // settle has the engine know what it learns from the first answers, so that it sends no

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/race"
@@ -18,68 +16,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
-
-// Groups of charges that many callers make at once are answered as if they had asked the
-// model one after the other at that instant, in the order in which they came.
-func TestGroupsOfTakesAgreeWithModel(t *testing.T) {
-	for seed := range seeds() {
-		testGroupsOfTakes(t, uint64(seed), 100)
-	}
-}
-
-func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
-	t.Helper()
-	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
-	l, m := serverAt(t, start)
-	clock := ratelimittest.NewClock(start)
-	model := enginetest.NewModel(clock.Now)
-	r := rand.New(rand.NewPCG(seed, 2))
-	plans := [2]*ratelimit.Plan{groupPlans[r.IntN(len(groupPlans))], groupPlans[r.IntN(len(groupPlans))]}
-	var log []string
-	for range steps {
-		now := clock.Now().Add(time.Duration(r.IntN(4000)-500) * time.Millisecond)
-		clock.Set(now)
-		m.SetTime(now)
-		b := new(batch)
-		subjects := r.Perm(4) // no two groups of a batch share one, as their order is not known
-		for len(subjects) > 0 {
-			charges := make([]ratelimit.Charge, min(1+r.IntN(3), len(subjects)))
-			for i, subject := range subjects[:len(charges)] {
-				plan := plans[r.IntN(2)]
-				if r.IntN(8) == 0 {
-					plan = groupPlans[r.IntN(len(groupPlans))]
-				}
-				charges[i] = ratelimit.Charge{Subject: fmt.Sprint(subject), Plan: plan, Cost: 1 + r.Int64N(2)}
-			}
-			subjects = subjects[len(charges):]
-			for range 1 + r.IntN(9) {
-				b.add(operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)}, newCall())
-			}
-			log = append(log, fmt.Sprint(now.Format("15:04:05.000"), charges))
-		}
-		b.seal()
-		l.sender.send(b.groups)
-		for _, g := range b.groups {
-			charges := g.takes.charges
-			for c := g.first; c != nil; c = c.next {
-				want, got := make([]ratelimit.Decision, len(charges)), make([]ratelimit.Decision, len(charges))
-				if err := model.TakeAll(context.Background(), charges, want); err != nil || g.err != nil {
-					t.Fatal(err, g.err)
-				}
-				for i, charge := range charges {
-					var err error
-					if got[i], err = g.takes.answers[i].decision(charge.Plan, charge.Cost, c.place); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
-					t.Fatalf("seed %d: request %d of %d: the engine (+) and the model (-) differ after\n%s\n%s",
-						seed, c.place+1, g.requests, strings.Join(log[max(len(log)-12, 0):], "\n"), diff)
-				}
-			}
-		}
-	}
-}
 
 // Calls about the same charges share a decision, however many groups a batch has.
 func TestBatchSharesGroupsOfTakes(t *testing.T) {
@@ -227,34 +163,6 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 		r.Shuffle(len(explaining), func(i, k int) { explaining[i], explaining[k] = explaining[k], explaining[i] })
 		pasts = explaining[:min(len(explaining), 12)]
 	}
-}
-
-// ask has the model decide about the requests of a group of takes, one after the other.
-func (g *group) ask(m enginetest.Model) (decisions []ratelimit.Decision) {
-	for range g.requests {
-		one := make([]ratelimit.Decision, len(g.takes.charges))
-		_ = m.TakeAll(context.Background(), g.takes.charges, one)
-		decisions = append(decisions, one...)
-	}
-	return decisions
-}
-
-// diff has the model decide, and returns how the answers of the engine differ.
-func (g *group) diff(t *testing.T, m enginetest.Model) string {
-	t.Helper()
-	var got []ratelimit.Decision
-	for place := range g.requests {
-		for i, c := range g.takes.charges {
-			d, err := g.takes.answers[i].decision(c.Plan, c.Cost, place)
-			must(t, err)
-			got = append(got, d)
-		}
-	}
-	want := g.ask(m)
-	if slices.Equal(want, got) { // far sooner than Diff
-		return ""
-	}
-	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
 }
 
 // permutations yields all orders of the numbers below n.
