@@ -79,7 +79,7 @@ func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 		}
 		return nil, l.refusal(nil)
 	}
-	err = l.command(ctx, l.keeper.patience, func(ctx context.Context) (err error) {
+	err = l.command(ctx, func(ctx context.Context) (err error) {
 		bans, err = primary.Bans(ctx)
 		return err
 	})
@@ -100,7 +100,7 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, there,
 	case open && l.mirror.local == nil:
 		return l.refusal(nil)
 	case !open:
-		err = l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return there(ctx, primary) })
+		err = l.command(ctx, func(ctx context.Context) error { return there(ctx, primary) })
 	}
 	if err != nil || l.mirror.local == nil {
 		return err
@@ -114,8 +114,8 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, there,
 
 // command has the primary do something that is not a decision: a failure says
 // nothing about the circuit.
-func (l *Limiter) command(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	failed, err := within(ctx, limit, do)
+func (l *Limiter) command(ctx context.Context, do func(context.Context) error) error {
+	failed, err := within(ctx, l.keeper.patience, do)
 	if failed {
 		return l.refusal(err)
 	}

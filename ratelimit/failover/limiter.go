@@ -129,11 +129,11 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 	}()
 	var cause error
 	if v := l.breaker.look(); !v.open() {
-		generation, asked := l.mirror.generation.Load(), l.mirror.now()
+		generation, asked := l.mirror.generation.Load(), time.Time{}
 		var one [1]ratelimit.Decision
 		known := one[:0]
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
-			known = l.mirror.known(ctx, charges, known)
+			known, asked = l.mirror.known(ctx, charges, known)
 			for i := range charges {
 				if err := l.journal.bring(ctx, charges[i].Subject); err != nil {
 					return err
@@ -219,13 +219,10 @@ type Stats struct {
 
 // Stats returns the present numbers.
 func (l *Limiter) Stats() Stats {
+	b, j := &l.breaker, &l.journal
 	return Stats{
-		Fallbacks: l.fallbacks.Load(),
-		Failures:  l.breaker.failures.Load(),
-		Timeouts:  l.breaker.timeouts.Load(),
-		Opened:    l.breaker.opened.Load(),
-		Lost:      l.journal.lost.Load(),
-		Pending:   l.journal.held.Load(),
+		Fallbacks: l.fallbacks.Load(), Failures: b.failures.Load(), Timeouts: b.timeouts.Load(),
+		Opened: b.opened.Load(), Lost: j.lost.Load(), Pending: j.held.Load(),
 	}
 }
 

@@ -39,21 +39,17 @@ type restorer interface {
 }
 
 // known adds what the local engine knows of each subject to all: before the primary is
-// asked, so that its answer is no older.
-func (m *mirror) known(ctx context.Context, charges []ratelimit.Charge, all []ratelimit.Decision) []ratelimit.Decision {
-	for i := 0; m.restorer != nil && i < len(charges); i++ {
+// asked, so that its answer is no older. It returns the time of that too, for refilled.
+func (m *mirror) known(ctx context.Context, charges []ratelimit.Charge, all []ratelimit.Decision) ([]ratelimit.Decision, time.Time) {
+	if m.restorer == nil {
+		return all, time.Time{}
+	}
+	asked := time.Now()
+	for i := range charges {
 		all = append(all, ratelimit.Decision{})
 		all[i], _ = m.local.Peek(ctx, charges[i].Subject, charges[i].Plan)
 	}
-	return all
-}
-
-// now returns the time, for refilled, if that matters.
-func (m *mirror) now() (now time.Time) {
-	if m.restorer != nil {
-		now = time.Now()
-	}
-	return now
+	return all, asked
 }
 
 // restore gives the primary what it has lost: it knew of less than was known before it was

@@ -30,15 +30,12 @@ type Options struct {
 	// admitted before, a process admits less than one and a half limits, and N processes
 	// less than N and a half.
 	//
-	// If the primary has a method Restore, as an engine of redislimit has, and loses data, as
-	// Redis does that is restarted without them, the next request of a subject raises its
-	// usage there to what its process knows, and begins its ban again, before it is decided.
-	// What several processes know is not added up. So what remains admitted too much is of
-	// subjects that had used less than half, or whose processes are not asked again;
-	// docs/FAULTS.md has measurements. What another process gives back, resets or unbans is
-	// no loss, and the local engine learns of it; without Restore it does not, until the
-	// window or the ban ends. If another process makes a ban shorter, or gives it another
-	// reason, the next request during the ban tells the local engine.
+	// If the primary has a method Restore, as an engine of redislimit has, and loses data, the
+	// next request of a subject gives it what its process knows: docs/FAULTS.md says what
+	// stays lost. What another process gives back, resets or unbans is not a loss, and the
+	// local engine learns of it; without Restore it does not, until the window or the ban
+	// ends. If another process makes a ban shorter, or gives it another reason, the next
+	// request during the ban tells the local engine.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
 	// windows that were charged here and have not ended: in the background, or before the
@@ -63,12 +60,12 @@ type Options struct {
 	ConsecutiveFailures int
 
 	// Backoff is how long after the circuit opened the primary is probed, 1ms to 1h; 0
-	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff, and an hour at most.
-	// Each wait is shortened at random by up to half, so that servers that
-	// lost the primary together do not return together. With Local the first probe waits
-	// for a merge that began before the circuit opened: up to two seconds,
-	// or two budgets if they are longer. A probe takes one unit for the subject
-	// "failover:probe", under the quotas of the call that failed last.
+	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff, and
+	// an hour at most. Each wait is shortened at random by up to half, so that servers that
+	// lost the primary together do not return together. With Local the first probe waits for
+	// a merge that began before: up to two seconds, or two budgets if they are longer. A probe
+	// takes one unit for the subject "failover:probe", under the quotas of the call that
+	// failed last.
 	Backoff time.Duration
 
 	// JournalSize is the largest number of charges by Local that are held until they are
