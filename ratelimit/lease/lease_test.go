@@ -205,6 +205,7 @@ func TestWhileTheEngineIsAsked(t *testing.T) {
 		"Reset":                  {60, func(r *rig, _ context.Context) { must(r, r.Reset(ctx, "ann")) }, 0},
 		"another plan":           {60, func(r *rig, _ context.Context) { r.take(more, 1) }, 2061},
 		"the next minute begins": {held + 1, func(r *rig, _ context.Context) { r.clock.Set(start.Add(time.Minute)) }, held + 1},
+		"the next minute begins before the share is larger": {60, func(r *rig, _ context.Context) { r.clock.Set(start.Add(time.Minute)) }, 0},
 		"its caller goes away": {held + 1, func(r *rig, given context.Context) {
 			if given.Err() != nil {
 				r.Error("the engine would not answer")
@@ -228,6 +229,9 @@ func TestWhileTheEngineIsAsked(t *testing.T) {
 			}()
 			if e := r.find(many); e != nil && e.asking > 0 {
 				t.Error("nothing more will be asked")
+			}
+			if r.held() > r.used(many) {
+				t.Errorf("%d are held, and %d used", r.held(), r.used(many))
 			}
 			if r.Close(); r.used(many) != test.used {
 				t.Errorf("%d are used, want %d", r.used(many), test.used)
