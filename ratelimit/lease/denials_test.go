@@ -188,6 +188,12 @@ func TestCommandsElsewhere(t *testing.T) {
 	}
 	r.fake.once(func(context.Context) { banned("a request that comes while it is asked") })
 	banned("a request after a second")
+	r.clock.Advance(time.Hour - 10*time.Millisecond)
+	r.take(many, 3)
+	r.clock.Advance(10 * time.Millisecond)
+	if d := r.take(many, 3); !d.Allowed() {
+		t.Errorf("after the ban: %v", d.Outcome)
+	}
 }
 
 // A share of before a Reset elsewhere is not spent after the next question, and Remaining is

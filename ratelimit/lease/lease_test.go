@@ -414,6 +414,7 @@ func TestTablesAreBounded(t *testing.T) {
 		t.Error("a share, or what was used just now, had to make room")
 	}
 	r.clock.Advance(1100 * time.Millisecond)
+	r.sweep(false)
 	request(-1, small)
 	if h, in := r.table("user -1"); in.find(h, small) == nil {
 		t.Error("what was not used for a second made no room")

@@ -14,7 +14,6 @@ const (
 	tables     = 64
 	maxEntries = 1 << 10 // of a table
 	maxPlans   = 1 << 8  // of a table
-	searched   = 8       // how many entries makeRoom looks at
 )
 
 // A table is one of several, each with a lock of its own, and holds what is known of some
@@ -29,7 +28,6 @@ type table struct {
 	reasons map[uint64]*string        // of bans, by hash
 	plans   [maxPlans]*ratelimit.Plan // by number; nil: free
 	uses    [maxPlans]int32           // of plans, by entries
-	hand    int                       // where the last search for room ended
 	queue   []question                // to ask in the background
 	asks    uint64                    // questions so far
 	demand  [1 << 12]uint8            // by hash: what requests of subjects without an entry cost, at most minTraffic
@@ -92,7 +90,7 @@ func (t *table) add(h uint64, subject string, p *ratelimit.Plan, now, own int64)
 		number = slices.Index(t.plans[:], nil)
 	}
 	_, found := t.places[h]
-	if found || t.closed || number < 0 || len(t.entries) == maxEntries && !t.makeRoom(now) {
+	if found || t.closed || number < 0 || len(t.entries) == maxEntries {
 		return nil
 	}
 	t.plans[number] = p
@@ -109,18 +107,6 @@ func (t *table) find(h uint64, p *ratelimit.Plan) *entry {
 		return &t.entries[i]
 	}
 	return nil
-}
-
-// makeRoom drops an entry that was not used lately and has no share, if it finds one.
-func (t *table) makeRoom(now int64) bool {
-	for range searched {
-		t.hand = (t.hand + 1) % len(t.entries)
-		if e := &t.entries[t.hand]; e.left() == 0 && now-e.last > second {
-			t.drop(t.hand)
-			return true
-		}
-	}
-	return false
 }
 
 // drop removes the i-th entry. The last one takes its place.
