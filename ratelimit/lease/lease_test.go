@@ -119,6 +119,8 @@ func TestSharesAreGivenBack(t *testing.T) {
 				t.Errorf("%d are used, %+v, want %d and %d given back", r.used(many), s, 2000+test.used, held)
 			} else if test.used < 0 && s.Held == 0 {
 				t.Errorf("%+v, want a share", s)
+			} else if s.Expired > 0 {
+				t.Errorf("%+v, and no window has ended", s)
 			}
 		})
 	}
@@ -415,6 +417,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 	r.clock.Advance(1100 * time.Millisecond)
 	r.sweep(false)
+	must(t, r.fake.Ban(ctx, "user -1", time.Hour, "")) // its reason is kept
 	request(-1, small)
 	if h, in := r.table("user -1"); in.find(h, small) == nil {
 		t.Error("what was not used for a second made no room")
