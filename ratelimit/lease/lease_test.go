@@ -361,6 +361,12 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	if _, err := r.Take(ctx, "ann", many, 2000); err == nil || r.find(many).failing {
 		t.Errorf("the caller of one of two questions goes away: %v; want that the share is not taken for one without an engine", err)
 	}
+	r.fake.hook = fails
+	r.clock.Advance(time.Second)
+	r.find(many).asking++ // a renewal, which has no answer yet
+	if n, asked := r.flood(many, 50); n != 50 || asked != 1 {
+		t.Errorf("while a renewal has no answer %d of 50 requests were admitted, and %d waited for the engine, want 1", n, asked)
+	}
 }
 
 func TestNewRefuses(t *testing.T) {

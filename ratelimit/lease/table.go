@@ -228,10 +228,19 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 }
 
 // fail notes that a question had no answer. What is left of the share then serves without
-// checks.
+// checks, also while another question waits for longer: unless it was a Take, whose caller may
+// have gone away.
 func (t *table) fail(h uint64, q *question, now int64) {
-	if e := t.find(h, q.plan); e != nil && q.id > 0 && e.asking == q.id {
-		e.asking, e.failing, e.fresh, e.size = 0, true, now+limitedFresh, 0
+	e := t.find(h, q.plan)
+	if e == nil {
+		return
+	}
+	mine := q.id > 0 && e.asking == q.id
+	if mine {
+		e.asking = 0
+	}
+	if mine || !q.take {
+		e.failing, e.fresh, e.size = true, now+limitedFresh, 0
 	}
 }
 
