@@ -2,7 +2,6 @@ package apierror_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"flag"
 	"io"
@@ -14,10 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 var update = flag.Bool("update", false, "write the golden files in testdata instead of comparing with them")
@@ -38,23 +38,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// logbook is a log in JSON that can be read while it is written.
-type logbook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logbook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logbook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+// logbook is a log in JSON.
+type logbook struct{ testcheck.Log }
 
 func (l *logbook) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{

@@ -4,7 +4,11 @@
 //	var must = testcheck.NoError
 package testcheck
 
-import "testing"
+import (
+	"strings"
+	"sync"
+	"testing"
+)
 
 // NoError ends the test if err is not nil.
 func NoError(t testing.TB, err error) {
@@ -12,4 +16,24 @@ func NoError(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A Log is a log that can be read while it is written. The zero Log is empty.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write adds to the log. It is part of [io.Writer].
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns the log so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"io"
 	"log"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/gateway"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -70,7 +70,7 @@ func newGateway(proxy *httputil.ReverseProxy, errs *apierror.Responder) http.Han
 type stack struct {
 	http.Handler
 	limiter *memory.Limiter
-	log     *lines
+	log     *testcheck.Log
 	running sync.WaitGroup // requests
 }
 
@@ -78,7 +78,7 @@ var plan = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.Quota{Limit
 
 func newStack(t *testing.T, proxy *httputil.ReverseProxy, o limit.Options) *stack {
 	t.Helper()
-	s := &stack{log: new(lines)}
+	s := &stack{log: new(testcheck.Log)}
 	logger := slog.New(slog.NewTextHandler(s.log, nil))
 	errs := &apierror.Responder{Logger: logger, RequestID: middleware.RequestIDFrom}
 	var err error
@@ -114,24 +114,6 @@ func (s *stack) left(t *testing.T) int64 {
 	s.running.Wait()
 	d := must(s.limiter.Peek(t.Context(), "ann", plan))
 	return d.Remaining()
-}
-
-// lines is a log.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // send sends a request with header fields in pairs, and returns the response with its

@@ -3,37 +3,18 @@
 package redislimit_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
-
-// A book is a log that can be read while it is written.
-type book struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *book) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *book) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 func TestEvictionIsLogged(t *testing.T) {
 	for _, test := range []struct {
@@ -76,7 +57,7 @@ func testEvictionOfClusterIsLogged(t *testing.T, cluster *redistest.Cluster) {
 // is wanted, and otherwise makes the check once more.
 func logOf(t *testing.T, what string, client redis.UniversalClient, wanted, ownLogger bool) string {
 	t.Helper()
-	var log book
+	var log testcheck.Log
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	opts := redislimit.Options{Logger: logger}
 	if !ownLogger {

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -48,7 +49,7 @@ func TestHungMasterOfCluster(t *testing.T) {
 		ReadTimeout: 300 * time.Millisecond, DialerRetries: 1, MaxRetries: -1,
 	})
 	t.Cleanup(func() { client.Close() })
-	var log book
+	var log testcheck.Log
 	l, err := redislimit.New(client, redislimit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	must(t, err)
 	take := func(subject string) error {

@@ -2,7 +2,6 @@ package httpserver_test
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
@@ -45,7 +45,7 @@ func isClosed(c net.Conn) bool {
 func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {
 	for name, o := range map[string]httpserver.Options{"plain": {}, "TLS": certificate(t)} {
 		t.Run(name, func(t *testing.T) {
-			var log lockedBuffer
+			var log testcheck.Log
 			o.MaxConns = 3
 			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			synctest.Test(t, func(t *testing.T) { testFullServer(t, o) })
@@ -180,24 +180,6 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// lockedBuffer is a buffer that several goroutines can use.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // farListener lets connections come from somewhere else than they do.
 type farListener struct {
 	net.Listener
@@ -232,7 +214,7 @@ func TestConnectionsOfANetwork(t *testing.T) {
 		"trusted proxy": {"192.0.2.1", proxies, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log lockedBuffer
+			var log testcheck.Log
 			s := serveOn(t, hello, httpserver.Options{
 				MaxConnsPerNetwork: 3, TrustedProxies: test.proxies, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			}, func(l net.Listener) net.Listener {

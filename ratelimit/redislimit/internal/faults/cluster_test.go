@@ -4,12 +4,12 @@ package faults
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 func oneStopped(t *testing.T) stage {
@@ -85,23 +85,12 @@ func (r *run) atOnce() int64 {
 	return int64(s.Fallbacks - s.Timeouts)
 }
 
-// A book is a log that can be read while it is written.
-type book struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *book) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
+// A book is the log of an engine.
+type book struct{ testcheck.Log }
 
 // has reports whether a line about a master has a text.
 func (b *book) has(text, master string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for line := range strings.Lines(b.text.String()) {
+	for line := range strings.Lines(b.String()) {
 		if strings.Contains(line, text) && strings.Contains(line, "master="+master) {
 			return true
 		}
