@@ -1,5 +1,5 @@
 // Package lease decides requests under a shared limit in the memory of each process, and still
-// exactly. It goes in front of the engine of ratelimit/redislimit:
+// exactly. It goes between the engine of ratelimit/redislimit and package failover:
 //
 //	shared, err := redislimit.New(client, redislimit.Options{})
 //	...
@@ -7,8 +7,6 @@
 //	...
 //	defer leased.Close()
 //	limiter, err := failover.New(leased, failover.Options{Local: embedded})
-//	...
-//	defer limiter.Close()
 //
 // A process that gets many requests of a subject charges some units in advance, a share of at
 // most a hundredth of the limit. Then it admits requests without asking the engine, until the
