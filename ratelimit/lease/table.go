@@ -209,7 +209,7 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 		if unused := e.learn(q, d, more); unused > 0 {
 			t.giveBack(q.subject, before, unused, 0)
 		}
-		if delete(t.reasons, h); e.kind == banned {
+		if e.kind == banned {
 			t.reasons[h] = d.Receipt.BanReason
 		}
 	}
@@ -217,10 +217,9 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 	if !d.Allowed() {
 		return
 	}
-	d.Cost = q.cost
 	if e != nil {
 		e.show(d)
-		if q.cost > 0 && e.asking == 0 && e.left() == 0 && e.wants(of(q.plan)) > 0 {
+		if q.cost > 0 && e.asking == 0 && e.wants(of(q.plan)) > 0 {
 			t.renew(e, now)
 		}
 	}
