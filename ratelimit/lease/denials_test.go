@@ -40,6 +40,10 @@ func TestDenialsAreRemembered(t *testing.T) {
 	if r.used(lax) != 9 {
 		t.Errorf("%d are used, want that the small request is admitted after the large one was not", r.used(lax))
 	}
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(1))
+	if _, asked := r.flood(smooth, 30); asked != 30 {
+		t.Errorf("%d questions about 30 requests under a smooth quota", asked)
+	}
 }
 
 // exhausted returns a rig whose subject has used up the plan few, and whose grace is over.
