@@ -10,9 +10,8 @@ import (
 // maxStrikes is how many refused requests start a ban under any penalty.
 const maxStrikes = 1 << strikeBits
 
-// Lease implements [engine.Leaser]. It ignores ctx. After a subject was Reset, or replaced by
-// another at the bound, units that subjects of its segment were charged before that are not
-// given back.
+// Lease implements [engine.Leaser]. It ignores ctx. Once a subject was Reset, or replaced by
+// another at the bound, nothing that subjects of its segment were charged before is given back.
 func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (d ratelimit.Decision, err error) {
 	d, back, err := engine.DecideLease(subject, plan, cost, terms)
 	if err != nil || d.Outcome != 0 {

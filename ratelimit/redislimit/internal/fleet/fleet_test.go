@@ -3,7 +3,7 @@
 // Package fleet tests what package lease promises, with several processes in front of one
 // Redis server: together they never admit more than a limit, while processes are killed and
 // stopped, their clocks are wrong by a tenth, and the server is stopped and killed. This
-// takes five minutes, and also logs how many requests were denied though there were units:
+// takes three minutes, and also logs how many requests were denied though there were units:
 //
 //	go test ./ratelimit/redislimit/internal/fleet -long -v
 package fleet
