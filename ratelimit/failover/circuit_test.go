@@ -314,7 +314,7 @@ func TestFullJournalIsLogged(t *testing.T) {
 			r.regain()
 		}
 		if n := r.Stats().Lost; n < 80 || n > 100 {
-			r.Errorf("%d requests were lost, want 120 but for those that 10 charges hold twice", n)
+			r.Errorf("%d requests were lost, want 120 but for those of the 10 subjects that are held", n)
 		}
 	})
 	if n := strings.Count(log.String(), `msg="failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize" JournalSize=10`); n != 4 {

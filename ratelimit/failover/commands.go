@@ -28,7 +28,7 @@ var ErrLocalOnly = errors.New("done in this process only; repeat it when the pri
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	reset := func(ctx context.Context, engine resetter) error { return engine.Reset(ctx, subject) }
 	return change(ctx, l, "reset", subject, func(ctx context.Context, primary resetter) error {
-		if e, _ := l.journal.find(subject); e != nil {
+		if e := l.journal.find(subject); e != nil {
 			if err := l.journal.merge(ctx, e); err != nil { // merged later, it would undo the reset
 				return err
 			}
@@ -139,12 +139,12 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 // error wraps [ratelimit.ErrUnavailable] if the primary does not make the adjustment.
 //
 // With it, if the primary does not answer, or the circuit is open, the local engine makes
-// the adjustment, and the primary makes it later. If the answer of the primary was lost, or
-// ctx has ended before it came, the call is repeated with the same id, and made once. If the
-// local engine or the journal has no room, nothing is adjusted, and the error wraps
-// [ratelimit.ErrUnavailable]. When the primary has added units, it is asked with Peek what
-// the subject has used, so that the local engine knows it too. That may take a second
-// budget.
+// the adjustment, and the primary makes it later, except in smooth quotas. If the answer of
+// the primary was lost, or ctx has ended before it came, the whole call is repeated with the
+// same id, and made once. If the local engine or the journal has no room, nothing is
+// adjusted, and the error wraps [ratelimit.ErrUnavailable]. When the primary has added units,
+// it is asked with Peek what the subject has used, so that the local engine knows it too.
+// That may take a second budget.
 //
 // The primary alone remembers ids: with a local engine do not repeat a call that returned
 // nil.
@@ -160,55 +160,39 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if added == 0 {
 		return nil
 	}
-	sent := false
+	local, failed, sent := l.mirror.local, true, false
 	if !l.breaker.look().open() {
 		id = cmp.Or(id, rand.Text())
-		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+		failed, err = within(ctx, l.opts.Budget, func(ctx context.Context) error {
 			if err := l.journal.bring(ctx, subject); err != nil {
 				return err
 			}
 			sent = true
 			return primary.Adjust(ctx, subject, d, units, id)
 		})
-		switch {
-		case err == nil && added > 0 && l.mirror.local != nil:
-			_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
-			return nil
-		case err == nil && l.mirror.local != nil:
-			_ = l.mirror.local.Adjust(ctx, subject, d, units, "")
-			return nil
-		case err == nil || errors.Is(err, ratelimit.ErrInvalid):
-			return err
-		case failed && l.mirror.local == nil:
-			return l.refusal(err)
-		case !failed && !(sent && l.mirror.local != nil):
-			return err // the context has ended
+	}
+	switch {
+	case failed && local == nil:
+		return l.refusal(err)
+	case failed || sent && err != nil && local != nil && !errors.Is(err, ratelimit.ErrInvalid):
+		if !sent {
+			id = ""
 		}
-	} else if l.mirror.local == nil {
-		return l.refusal(nil)
+		return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
+	case err != nil || local == nil:
+	case added > 0:
+		_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
+	default:
+		_ = local.Adjust(ctx, subject, d, units, "")
 	}
-	if !sent {
-		id = ""
-	}
-	return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
+	return err
 }
 
 // adjustHere has the local engine make an adjustment. The primary gets it later. An id
 // says that it may have made it.
 func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	after, local := *d, l.mirror.local
-	err := l.journal.enter(subject, &after, units, id, time.Now().UnixNano(), func() error {
-		if err := local.Adjust(ctx, subject, d, units, ""); err != nil || id != "" || !of(d.Plan).Smooth() {
-			return err
-		}
-		here, err := local.Peek(ctx, subject, d.Plan)
-		for i := range of(d.Plan).Len() {
-			if of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
-				after.States[i], after.Receipt.Rounded[i] = here.States[i], here.Receipt.Rounded[i]
-			}
-		}
-		return nil
+	defer l.keeper.start()
+	return l.journal.enter(subject, d, units, id, func() error {
+		return l.mirror.local.Adjust(ctx, subject, d, units, "")
 	})
-	l.keeper.start()
-	return err
 }

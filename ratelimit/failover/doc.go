@@ -18,9 +18,9 @@
 //	journal  empty    | fills . . . . . . . . . . . . . . . . . . . | is merged, empty
 //
 // So each process keeps the limits and bans, see [Options], and its usage is merged
-// later. What Redis has lost meanwhile is added to it again. Without a local engine Take
-// returns an error instead, which wraps [ratelimit.ErrUnavailable], and FailOpen of the
-// middleware decides: 503, or the request is admitted and not counted.
+// later, except that of smooth quotas. Without a local engine Take returns an error instead,
+// which wraps [ratelimit.ErrUnavailable], and FailOpen of the middleware decides: 503, or the
+// request is admitted and not counted.
 //
 // An invalid call is an error in any case, and wraps [ratelimit.ErrInvalid].
 //

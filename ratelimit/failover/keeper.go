@@ -76,7 +76,7 @@ func (k *keeper) run() {
 				rest, roused = 0, k.roused
 				k.l.journal.warned.Store(false)
 			}
-		case k.mergeDue():
+		case k.merge():
 			rest = k.l.opts.Backoff
 		default:
 			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.opts.longestBackoff())
@@ -126,12 +126,12 @@ func (k *keeper) probe() error {
 	return err
 }
 
-// mergeDue merges the entries that are due: first those that never failed. It
-// reports whether it merged any. It ends when the circuit opens, since OnChange and the
-// next probe wait for it. No charge is interrupted: its outcome would then be unknown.
-func (k *keeper) mergeDue() (merged bool) {
+// merge merges the journal, and reports whether it merged anything. It ends when the circuit
+// opens, since OnChange and the next probe wait for it. No call is interrupted: its outcome
+// would then be unknown.
+func (k *keeper) merge() (merged bool) {
 	for _, e := range k.l.journal.all() {
-		if k.ctx.Err() != nil || k.l.breaker.look().open() || time.Now().Before(e.due) {
+		if k.ctx.Err() != nil || k.l.breaker.look().open() {
 			break
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
@@ -143,7 +143,7 @@ func (k *keeper) mergeDue() (merged bool) {
 		case k.probe() != nil:
 			return merged // the primary does not answer
 		default:
-			k.l.journal.backOff(e, k.l.opts.Backoff, k.l.opts.longestBackoff())
+			e.refused.Store(true)
 		}
 	}
 	return merged

@@ -45,9 +45,7 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 	}
 	l := &Limiter{primary: primary, opts: opts}
 	l.journal.primary, l.journal.bound = adjuster, opts.JournalSize
-	if l.mirror.local = local; local != nil {
-		l.mirror.restorer, _ = primary.(restorer)
-	}
+	l.mirror.local = local
 	l.breaker.init(&l.opts)
 	l.keeper.init(l)
 	return l, nil
@@ -118,52 +116,51 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 	})
 }
 
-// decide has the primary decide, once it knows all usage of the subjects. If it does
-// not answer, the local engine decides. After an error the decisions are zero.
+// decide has the primary decide. If it does not, the local engine does. After an error the
+// decisions are zero.
 func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision,
-	there func(context.Context) error, here func() error) (err error) {
-	defer func() {
-		if err != nil {
-			clear(decisions)
-		}
-	}()
-	var cause error
-	if v := l.breaker.look(); !v.open() {
-		generation, asked := l.mirror.generation.Load(), time.Time{}
-		var one [1]ratelimit.Decision
-		known := one[:0]
-		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
-			known, asked = l.mirror.known(ctx, charges, known)
-			for i := range charges {
-				if err := l.journal.bring(ctx, charges[i].Subject); err != nil {
-					return err
-				}
-			}
-			if err := there(ctx); err != nil {
-				return err
-			}
-			if again, err := l.mirror.restore(ctx, charges, decisions, known, asked); err != nil || !again {
-				return err
-			}
-			return there(ctx)
-		})
-		switch {
-		case err == nil:
-			l.breaker.succeeded(v)
-			for i := range charges {
-				if d := &decisions[i]; len(known) == 0 || known[i].States != d.States || known[i].BanEnds != d.BanEnds {
-					l.mirror.update(ctx, charges[i].Subject, d, asked, generation)
-				}
-			}
-			return nil
-		case !failed:
-			return err
-		case errors.Is(err, errBacksOff): // the primary may answer others
-		case l.breaker.failed(v, charges[0].Plan, err):
-			l.keeper.rouse()
-		}
-		cause = err
+	there func(context.Context) error, here func() error) error {
+	answered, err := l.ask(ctx, charges, decisions, there)
+	if !answered {
+		err = l.fallBack(err, here)
 	}
+	if err != nil {
+		clear(decisions)
+	}
+	return err
+}
+
+// ask asks the primary, unless the circuit is open, once it knows all usage of the subjects.
+// What it decides is mirrored. It has not answered if it failed, with an error that says how,
+// or nil if the circuit is open. An error of an answer is the caller's.
+func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision,
+	there func(context.Context) error) (answered bool, err error) {
+	v, generation := l.breaker.look(), l.mirror.generation.Load()
+	if v.open() {
+		return false, nil
+	}
+	failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+		for i := range charges {
+			if err := l.journal.bring(ctx, charges[i].Subject); err != nil {
+				return err
+			}
+		}
+		return there(ctx)
+	})
+	switch {
+	case err == nil:
+		l.breaker.succeeded(v)
+		for i := range charges {
+			l.mirror.update(ctx, charges[i].Subject, &decisions[i], generation)
+		}
+	case failed && !errors.Is(err, errRefused) && l.breaker.failed(v, charges[0].Plan, err):
+		l.keeper.rouse()
+	}
+	return !failed, err
+}
+
+// fallBack has the local engine decide, since the primary did not.
+func (l *Limiter) fallBack(cause error, here func() error) error {
 	l.fallbacks.Add(1)
 	if l.mirror.local == nil {
 		return l.refusal(cause)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
@@ -113,9 +112,9 @@ func (c *adder) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text := fmt.Sprint(subject, " ", units)
-	for i := range engine.Of(d.Plan).Len() {
-		if end := d.States[i].Reset; end != 0 {
-			text += time.Unix(end, 0).UTC().Format(" 15:04")
+	for _, o := range d.Receipt.Others {
+		if o.Length > 0 {
+			text += time.Unix(int64(o.End), 0).UTC().Format(" 15:04")
 		}
 	}
 	c.charges = append(c.charges, text)

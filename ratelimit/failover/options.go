@@ -28,22 +28,21 @@ type Options struct {
 	// subject use half of a quota there, the local engine knows the usage and the ban.
 	// Any other subject starts from zero. So in one window, with what the primary
 	// admitted before, a process admits less than one and a half limits, and N processes
-	// less than N and a half.
+	// less than N and a half. That bound holds for a subject whose plan does not change:
+	// windows of another plan begin at zero here, and what is admitted here is not merged
+	// into windows that only the primary has open. What another process gives back, resets,
+	// unbans, or bans for a shorter time, the local engine does not learn, until the window
+	// or the ban ends.
 	//
-	// If the primary has a method Restore, as an engine of redislimit has, and loses data, the
-	// next request of a subject gives it what its process knows: docs/FAULTS.md says what
-	// stays lost. What another process gives back, resets or unbans is not a loss, and the
-	// local engine learns of it; without Restore it does not, until the window or the ban
-	// ends. If another process makes a ban shorter, or gives it another reason, the next
-	// request during the ban tells the local engine.
-	//
-	// What the local engine admits is charged to the primary when it is back, in the
-	// windows that were charged here and have not ended: in the background, or before the
-	// next request of the subject. Adjustments made meanwhile are sent to the primary too. A
-	// charge that fails is repeated with the same id. If the primary refuses the charges of
-	// one subject, that subject alone waits, and is decided here. Strikes of the local
-	// engine are not merged, and its bans only as what was lost. If the process ends first,
-	// its journal is lost.
+	// What the local engine admits is charged to the primary when it is back, in the fixed
+	// and calendar windows that were charged here and have not ended: in the background, or
+	// before the next request of the subject. So are adjustments made meanwhile. A smooth
+	// quota fills up within its Window, and is not merged: until then a subject can use its
+	// burst here and there. A charge that fails is repeated with the same id. If the
+	// primary refuses the charges of one subject, that subject alone waits, and is decided
+	// here. Strikes and bans of the local engine are not merged. If the process ends first,
+	// its journal is lost. If the primary loses data, it decides with what it has:
+	// docs/FAULTS.md says what a Redis must keep.
 	//
 	// The clocks of this machine and of the primary should agree to within a small
 	// part of the shortest window: usage is not charged where its window has ended by
@@ -68,13 +67,12 @@ type Options struct {
 	// failed last.
 	Backoff time.Duration
 
-	// JournalSize is the largest number of charges by Local that are held until they are
-	// merged, 1 to 1<<24; 0 means 1<<20. It should be at least the largest number of
-	// subjects of Local. A subject has one charge for each combination of open windows that
-	// it used, one for each smooth quota, and one for each call whose answer was lost. The
-	// first takes about 600 bytes and the name, each other one 250. When the journal is full,
-	// requests are admitted that the primary will not count, see [Stats], and adjustments are
-	// refused. A refund of such a request takes units of other requests of the subject.
+	// JournalSize is the largest number of subjects whose usage is held until it is merged, 1
+	// to 1<<24; 0 means 1<<20. It should be at least the largest number of subjects of Local.
+	// A subject with two windows takes about 300 bytes and the name. When the journal is
+	// full, requests are admitted that the primary will not count, see [Stats], and
+	// adjustments are refused. A refund of such a request takes units of other requests of
+	// the subject.
 	JournalSize int
 
 	// OnChange is called with the failure that opened the circuit, with that of each probe
