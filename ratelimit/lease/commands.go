@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -85,33 +84,3 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 
 // Bans implements [ratelimit.Banner].
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
-
-// Restore calls the method of the engine of redislimit; another engine restores nothing. Package
-// failover calls it when usage seems to be lost, as it also does when other processes give
-// their shares back, or the answers to concurrent requests come out of order. Nothing is lost
-// if the generation of the usage stays the same.
-func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
-	r, ok := l.shared.(interface {
-		Restore(ctx context.Context, subject string, known *ratelimit.Decision) (int64, error)
-	})
-	if !ok {
-		return fixedwindow.MaxUnits, nil
-	}
-	h, t := l.table(subject)
-	t.mu.Lock()
-	before := uint32(0)
-	if e := t.find(h, known.Plan); e != nil {
-		before = e.generation
-	}
-	t.mu.Unlock()
-	givenBack, err = r.Restore(ctx, subject, known)
-	if err != nil || before == 0 {
-		return givenBack, err
-	}
-	d, err := l.shared.Lease(ctx, subject, known.Plan, 0, engine.Terms{})
-	if generation, _ := d.Receipt.Generation(); err != nil || generation == before {
-		return fixedwindow.MaxUnits, err
-	}
-	l.forget(subject)
-	return givenBack, nil
-}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -251,69 +250,5 @@ func TestRefunds(t *testing.T) {
 	r.fake.late(func() { must(t, r.Adjust(ctx, "ann", &d, 0, "")) })
 	if n, _ := r.flood(few, 2); n != 1 {
 		t.Errorf("after a denial that a refund overtook %d of 1 requests were admitted", n)
-	}
-}
-
-// What the engine has lost is restored, and no share that was charged before is used or given
-// back. Usage that became less because another process gave units back is no loss.
-func TestRestore(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		before func(r *rig, known *ratelimit.Decision)
-		want   int64
-		used   int64 // beside what is held
-	}{
-		{"nothing is lost", func(*rig, *ratelimit.Decision) {}, fixedwindow.MaxUnits, 100},
-		{"all is lost", func(r *rig, _ *ratelimit.Decision) { must(r, r.fake.Reset(ctx, "ann")) }, 0, 100},
-		{"some was given back, the rest is lost", func(r *rig, _ *ratelimit.Decision) {
-			r.fake.givenBack = 10
-			must(r, r.fake.Reset(ctx, "ann"))
-		}, 10, 90},
-		{"all is lost, and a share charged since", func(r *rig, _ *ratelimit.Decision) {
-			must(r, r.fake.Reset(ctx, "ann"))
-			for r.used(many) == 0 {
-				r.take(many, 1)
-			}
-			if r.held() != r.used(many) {
-				r.Errorf("%d units are held, and %d used", r.held(), r.used(many))
-			}
-		}, 0, 100},
-		{"all is lost, and restored before the answer about a share", func(r *rig, known *ratelimit.Decision) {
-			must(r, r.fake.Reset(ctx, "ann"))
-			restored := false
-			for r.fake.late(func() { _, _ = r.Restore(ctx, "ann", known); restored = true }); !restored; {
-				r.take(many, 1)
-			}
-		}, 0, 100},
-		{"there is no share", func(r *rig, _ *ratelimit.Decision) { r.clock.Advance(time.Second); r.sweep(false) }, 0, 100},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t)
-			r.flood(many, 100)
-			known, err := r.Peek(ctx, "ann", many)
-			if err != nil || r.held() == 0 {
-				t.Fatal("nothing is held", err)
-			}
-			test.before(r, &known)
-			if got, err := r.Restore(ctx, "ann", &known); got != test.want || err != nil {
-				t.Errorf("Restore returned %d, %v, want %d", got, err, test.want)
-			}
-			if lost := test.want < fixedwindow.MaxUnits; lost != (r.held() == 0) || r.used(many)-r.held() != test.used {
-				t.Errorf("%d units are used, and %d held, want %d beside them", r.used(many), r.held(), test.used)
-			}
-			if r.flood(many, 100); r.held() == 0 {
-				t.Error("there is no share any more")
-			}
-		})
-	}
-	r := newRig(t)
-	known := ratelimit.Decision{Plan: many}
-	if got, err := (&Limiter{shared: r.fake.Limiter}).Restore(ctx, "ann", &known); got != fixedwindow.MaxUnits || err != nil {
-		t.Errorf("an engine that restores nothing: Restore returned %d, %v", got, err)
-	}
-	r.flood(many, 100)
-	r.fake.hook = fails
-	if _, err := r.Restore(ctx, "ann", &known); err == nil {
-		t.Error("the engine does not answer: no error")
 	}
 }

@@ -27,9 +27,8 @@ var (
 // A counted engine counts the questions of requests.
 type counted struct {
 	*memory.Limiter
-	calls     atomic.Int64
-	hook      func(call) error // called before and after each question; an error is the answer
-	givenBack int64            // what Restore returns
+	calls atomic.Int64
+	hook  func(call) error // called before and after each question; an error is the answer
 }
 
 // A call is a question to a counted engine.
@@ -88,17 +87,6 @@ func (c *counted) Take(ctx context.Context, subject string, p *ratelimit.Plan, c
 
 func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
 	return c.do(call{ctx, cost, terms, false}, func() (ratelimit.Decision, error) { return c.Limiter.Lease(ctx, subject, p, cost, terms) })
-}
-
-// Restore charges what the engine has lost, of the plan many, and then begins a generation.
-func (c *counted) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
-	d, err := c.Peek(ctx, subject, many)
-	if missing := d.States[0].Remaining - known.States[0].Remaining - c.givenBack; err == nil && missing > 0 {
-		used := many.Quotas()[0].Limit - d.States[0].Remaining
-		err = c.Reset(ctx, subject)
-		_, _ = c.Limiter.Take(ctx, subject, many, used+missing)
-	}
-	return c.givenBack, err
 }
 
 // A rig is one process in front of an engine, with a clock that tests move. What runs in the

@@ -15,13 +15,9 @@ import (
 // Ban implements [ratelimit.Banner]. The length is from above zero to
 // 366 days.
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	return l.ban(ctx, opBan, subject, length, reason)
-}
-
-func (l *Limiter) ban(ctx context.Context, code byte, subject string, length time.Duration, reason string) error {
 	why, err := plan.CheckBan(subject, length, reason)
 	if err == nil {
-		_, _, err = l.do(ctx, operation{code: code, subject: subject, length: length, reason: why})
+		_, _, err = l.do(ctx, operation{code: opBan, subject: subject, length: length, reason: why})
 	}
 	return err
 }

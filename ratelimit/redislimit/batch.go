@@ -85,7 +85,7 @@ const (
 
 func newGroup(op operation) *group {
 	g := &group{operation: op, partition: partition(op.subject)}
-	if strings.IndexByte("bBuxy", op.code) >= 0 {
+	if strings.IndexByte("buxy", op.code) >= 0 {
 		g.index = indexGiven
 	}
 	return g

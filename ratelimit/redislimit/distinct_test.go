@@ -19,7 +19,7 @@ var must = testcheck.NoError
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
 func TestNoKeyStandsTwiceInACommand(t *testing.T) {
-	codes := []byte{opTake, opPeek, opAdd, opGiveBack, opRestore, opBan, opBanAgain, opUnban, opReset, opShow}
+	codes := []byte{opTake, opPeek, opAdd, opGiveBack, opBan, opUnban, opReset, opShow}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, oneSlot := range []bool{false, true} {
 		s := &sender{keys: newKeys("test")}
@@ -31,9 +31,6 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 				op.plan, op.cost, op.reason = groupPlans[r.IntN(2)], 1+r.Int64N(2), &plan.ByHand
 				if op.code == opAdd || op.code == opGiveBack {
 					op = adjustment(op.subject, &ratelimit.Decision{Plan: op.plan}, 1-2*r.Int64N(2), fmt.Sprint(r.IntN(3)))
-				}
-				if op.code == opRestore {
-					op = operation{code: opRestore, subject: op.subject, change: &change{charge: ratelimit.Decision{Plan: op.plan}, units: 1}}
 				}
 				groups = append(groups, newGroup(op))
 			}

@@ -5,10 +5,8 @@
 --
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
---          mark follows. Last, for r, l, b, B, u, x and a lease, comes the subject's note: eight bytes
---          say how many units were given back, and four until when that matters; then
---          come the generation of its usage 4, which a reset changes, and until when that
---          matters 4. A note of earlier versions ends before these.
+--          mark follows. Last, for x and a lease, comes the subject's note: the generation of its
+--          usage 4, which a reset changes, and until when that matters 4.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
 --                          limit 4 (at most WIDE_LIMIT, see below), the shortest
@@ -36,19 +34,16 @@
 --                          when a bucket without other charges owes some of this one;
 --                          then the upper half of the units 4
 --            r  give back  the same
---            l  lost       the same: the windows had that many units
 --            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its
 --                          reason, which may be empty
---            B  ban again  the same, of a ban that was lost
 --            u  unban, x  reset, s  show: nothing
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
 --          For a lease: the most units of the share 8, how many requests are refused if
 --          one is 2, and 1 if the lease makes one, or 0, 1; then, to give back what is left
 --          of another lease, its generation 4 and the operation r
 -- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, a lease, and
---          takes that were answered "i". For a change that is marked: not empty. For one
---          that has a note only: empty. For a take that cannot have the index: empty; it
---          then starts no ban.
+--          takes that were answered "i". For a change that is marked: not empty. For a
+--          take that cannot have the index: empty; it then starts no ban.
 --
 -- The reply is the server's time, seconds and microseconds in decimal with a space after
 -- each, and for each subject, and each take of each group, a letter and what comes with it:
@@ -69,9 +64,8 @@
 --      number of the take 1
 --   x  no take was made: the same of the index of bans
 -- where a value is its length 1, and the subject's value as it is now; of a lease, also
--- the units of the share 8, and the generation 4; of an
--- unban, as it was before; of l, how many units were given back 8. The reason of a ban comes
--- before the length, as it is kept.
+-- the units of the share 8, and the generation 4; of an unban, as it was before. The reason
+-- of a ban comes before the length, as it is kept.
 --
 -- A subject's value has the windows that have begun: something was charged to them, also
 -- if it was given back. The shortest comes first. Then comes a record, if the subject was

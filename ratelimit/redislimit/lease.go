@@ -11,7 +11,7 @@ import (
 
 // Lease implements [engine.Leaser] in one call of the script. While a cluster moves the slot
 // of the subject, it waits as Ban does. Redis keeps the generation of the subject's usage in a
-// key of about 110 bytes, until the last window that a Lease has charged has ended.
+// key of about 100 bytes, until the last window that a Lease has charged has ended.
 func (l *Limiter) Lease(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64, terms engine.Terms) (ratelimit.Decision, error) {
 	d, back, err := engine.DecideLease(subject, plan, cost, terms)
 	if err != nil || d.Outcome != 0 {

@@ -13,13 +13,13 @@ if op == 'p' and counts ~= '' and fixed == quotas then
 
   local v, note, back = values[1] or '', call('MGET', KEYS[3])[1] or '', 0
   local record, expires, over = sub(v, 12 * quotas + 1), 0, false -- over: a window or the record has ended
-  local known = #note == 20 and #v == 12 * quotas
-  if #note == 20 and #record == 21 then
+  local known = #note == 8 and #v == 12 * quotas
+  if #note == 8 and #record == 21 then
     expires = number(record, 18)
     known = sub(record, 14, 17) == '\0\0\0\0' -- there are neither strikes nor a ban
     if expires <= now then known, over, record, expires = true, true, '', 0 end
   end
-  if known and sub(counts, 12, 15) == sub(note, 13, 16) then
+  if known and sub(counts, 12, 15) == sub(note, 1, 4) then
     back = number(counts, 17)
     known = sub(counts, 21, 21 + 8 * quotas) == char(quotas) .. heads and #counts == 30 + 8 * quotas and sub(counts, -4) == '\0\0\0\0'
   end
@@ -48,23 +48,14 @@ if op == 'p' and counts ~= '' and fixed == quotas then
     for q = 1, quotas do fresh = fresh .. four(uses[q] + units) end
     fresh = fresh .. record
     local last = expires > last_end and expires or last_end
-    local noted, leased = number(note, 9), number(note, 17)
-    if back > 0 or units > 0 and leased < last_end then
-      local low, high = number(note, 5), number(note, 1)
-      if noted + AFTERLIFE <= now then low, high = 0, 0 end
-      low = low + back
-      if low >= SECOND then low, high = low - SECOND, high + 1 end
-      if high > 2097151 then low, high = SECOND - 1, 2097151 end
-      if back > 0 and noted < last then noted = last end
-      if units > 0 and leased < last then leased = last end
-      call('SET', KEYS[3], four(high) .. four(low) .. four(noted) .. sub(note, 13, 16) .. four(leased),
-        'EXAT', (noted > leased and noted or leased) + AFTERLIFE)
+    if units > 0 and number(note, 5) < last_end then
+      call('SET', KEYS[3], sub(note, 1, 4) .. four(last), 'EXAT', last + AFTERLIFE)
     end
     if over then
       call('SET', KEYS[1], fresh, 'EXAT', last + AFTERLIFE)
     elseif fresh ~= v then
       call('SET', KEYS[1], fresh, 'KEEPTTL')
     end
-    return time[1] .. ' ' .. time[2] .. ' a' .. char(#fresh + 12) .. fresh .. '\0\0\0\0' .. four(share) .. sub(note, 13, 16)
+    return time[1] .. ' ' .. time[2] .. ' a' .. char(#fresh + 12) .. fresh .. '\0\0\0\0' .. four(share) .. sub(note, 1, 4)
   end
 end

@@ -5,41 +5,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-// note returns the key of the only note.
-func (r *restoring) note() string {
-	r.Helper()
-	for _, key := range r.m.Keys() {
-		if strings.Contains(key, "!") {
-			return key
-		}
-	}
-	r.Fatal("there is no note")
-	return ""
+// A leased is a subject that leases.
+type leased struct {
+	*testing.T
+	m       *miniredis.Miniredis
+	l       *redislimit.Limiter
+	plan    *ratelimit.Plan
+	charged ratelimit.Decision
+	now     time.Time
 }
 
-func (r *restoring) lease(cost int64, terms engine.Terms) {
+func (r *leased) pass(d time.Duration) {
+	r.now = r.now.Add(d)
+	r.m.SetTime(r.now)
+	r.m.FastForward(d)
+}
+
+func (r *leased) lease(cost int64, terms engine.Terms) {
 	r.Helper()
-	d, err := r.l.Lease(ctx, r.subject, r.plan, cost, terms)
-	r.check(err)
+	d, err := r.l.Lease(ctx, "a", r.plan, cost, terms)
+	must(r, err)
 	r.charged = d
 }
 
-// restore restores so many units more than are used.
-func (r *restoring) restore(more int64) {
-	r.Helper()
-	known := r.peek()
-	known.States[1].Remaining -= more
-	r.check(second(r.l.Restore(ctx, r.subject, &known)))
-}
-
 // unspent are the terms to give back so many units of the last lease.
-func (r *restoring) unspent(units int64) engine.Terms {
+func (r *leased) unspent(units int64) engine.Terms {
 	d := r.charged
 	d.Cost = units
 	return engine.Terms{Back: &d}
@@ -48,28 +46,30 @@ func (r *restoring) unspent(units int64) engine.Terms {
 // What was charged before a loss is not given back after it, whatever was charged since. Without
 // a loss it is, as long as a window lasts that was charged.
 func TestLeaseComesBackUnlessLost(t *testing.T) {
+	lost := func(r *leased) { r.m.FlushAll(); r.pass(time.Microsecond) }
 	for name, test := range map[string]struct {
-		then func(*restoring)
+		then func(*leased)
 		want int64 // used of the day at the end, of 31, and of 40 that are charged in between
 	}{
-		"nothing":                {func(*restoring) {}, 41},
-		"minutes and hours":      {func(r *restoring) { r.pass(11 * time.Hour) }, 41},
-		"all is lost":            {func(r *restoring) { r.flush(); r.pass(time.Microsecond) }, 40},
-		"the note is lost":       {func(r *restoring) { r.m.Del(r.note()); r.pass(time.Microsecond) }, 71},
-		"the subject is":         {func(r *restoring) { r.flush(); r.pass(time.Microsecond); r.lease(1, engine.Terms{}) }, 41},
-		"it was reset":           {(*restoring).reset, 40},
-		"so it was, earlier":     {func(r *restoring) { r.pass(time.Hour); r.reset(); r.pass(10 * time.Hour) }, 40},
-		"it was unbanned":        {func(r *restoring) { r.ban(time.Hour); r.unban() }, 41},
-		"nothing was restored":   {func(r *restoring) { r.restore(0) }, 41},
-		"something was restored": {func(r *restoring) { r.restore(2) }, 73},
-		"an earlier version wrote the note": {func(r *restoring) {
-			note, err := r.m.Get(r.note())
-			r.check(err)
-			r.check(r.m.Set(r.note(), note[:12]))
-			r.m.SetTTL(r.note(), time.Hour)
+		"nothing":           {func(*leased) {}, 41},
+		"minutes and hours": {func(r *leased) { r.pass(11 * time.Hour) }, 41},
+		"all is lost":       {lost, 40},
+		"the note is lost": {func(r *leased) {
+			for _, key := range r.m.Keys() {
+				if strings.Contains(key, "!") {
+					r.m.Del(key)
+				}
+			}
 			r.pass(time.Microsecond)
 		}, 71},
-		"units were given back": {func(r *restoring) {
+		"the subject is":     {func(r *leased) { lost(r); r.lease(1, engine.Terms{}) }, 41},
+		"it was reset":       {func(r *leased) { must(r, r.l.Reset(ctx, "a")) }, 40},
+		"so it was, earlier": {func(r *leased) { r.pass(time.Hour); must(r, r.l.Reset(ctx, "a")); r.pass(10 * time.Hour) }, 40},
+		"it was unbanned": {func(r *leased) {
+			must(r, r.l.Ban(ctx, "a", time.Hour, ""))
+			must(r, second(r.l.Unban(ctx, "a")))
+		}, 41},
+		"units were given back": {func(r *leased) {
 			before := r.charged
 			r.lease(1, engine.Terms{More: 8})
 			r.lease(0, r.unspent(9))
@@ -78,16 +78,17 @@ func TestLeaseComesBackUnlessLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, c := mini(t)
-			r := &restoring{T: t, m: m, l: newLimiter(t, c), subject: "a", now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
+			r := &leased{T: t, m: m, l: newLimiter(t, c), now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
 			r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerDay(1000))
 			r.pass(0)
 			r.lease(1, engine.Terms{More: 30})
-			charged := r.charged
+			terms := r.unspent(30)
 			test.then(r)
-			r.take(40)
-			r.charged = charged
-			r.lease(0, r.unspent(30))
-			if n := 1000 - r.peek().States[1].Remaining; n != test.want {
+			must(t, second(r.l.Take(ctx, "a", r.plan, 40)))
+			r.lease(0, terms)
+			d, err := r.l.Peek(ctx, "a", r.plan)
+			must(t, err)
+			if n := 1000 - d.States[1].Remaining; n != test.want {
 				t.Errorf("%d units of the day are used, want %d", n, test.want)
 			}
 			r.pass(13 * time.Hour)
@@ -95,38 +96,6 @@ func TestLeaseComesBackUnlessLost(t *testing.T) {
 				t.Errorf("%q are left when the day has ended", left)
 			}
 		})
-	}
-}
-
-// Leases keep the note of a subject, but what was given back in a window that has ended is
-// no longer taken off what is restored.
-func TestLeasesForgetWhatWasGivenBack(t *testing.T) {
-	for _, limit := range []int64{1000, 1 << 40} { // by the fast part, and by the other one
-		m, c := mini(t)
-		r := &restoring{T: t, m: m, l: newLimiter(t, c), subject: "a", now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
-		r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(limit))
-		r.pass(0)
-		given := func(want int64) {
-			t.Helper()
-			known := r.peek()
-			got, err := r.l.Restore(ctx, "a", &known)
-			if err != nil || got != want {
-				t.Errorf("%v after the start %d units were given back (%v), want %d", r.now, got, err, want)
-			}
-		}
-		r.lease(1, engine.Terms{More: 30})
-		r.lease(0, r.unspent(20))
-		given(20)
-		for range 3 {
-			r.pass(30 * time.Second)
-			r.lease(1, engine.Terms{More: 30})
-		}
-		given(0)
-		r.lease(1, r.unspent(7))
-		given(7)
-		r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(limit), ratelimit.PerDay(limit))
-		r.lease(1, r.unspent(1))
-		given(8)
 	}
 }
 

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -50,8 +48,8 @@ import (
 // text of the script to a server that does not know it (after SCRIPT FLUSH, a restart
 // or a failover), and slot by slot to a server in cluster mode. While a cluster moves
 // a slot, a request that would start a ban is limited instead, and the first one after
-// the move starts it. Ban, Unban, Reset, Restore, Lease, and Adjust with an id or to give back
-// need a second key: the engine repeats them until the slot has moved, for five seconds at most.
+// the move starts it. Ban, Unban, Reset, Lease, and Adjust with an id need a second key: the
+// engine repeats them until the slot has moved, for five seconds at most.
 type Limiter struct {
 	masters *masters
 	sender  *sender
@@ -155,8 +153,7 @@ const adjustAttempts = 4
 // is lost, until ctx ends. Redis remembers the id, in a key of about 190 bytes, for a minute,
 // or until the last window of the charge has ended; of a smooth quota for its Window. If
 // the charge is ahead of the server's clock by more than a day and a window, it remembers
-// it for no longer than that. How much of a subject was given back it remembers until the
-// last window has ended, in a key of about 100 bytes, for [Limiter.Restore].
+// it for no longer than that.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	added, err := engine.Adjustment(subject, d, units)
 	if added == 0 || err != nil {
@@ -169,34 +166,6 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 		}
 	}
 	return err
-}
-
-// Restore raises what Redis has counted of subject to what known says, a decision of an
-// engine that knew more, and bans it until known.BanEnds unless it is banned: for package
-// failover, after Redis has lost data. To restore twice changes nothing. A quota whose Reset
-// in known is 0 is left out. What was given back, which is returned, is taken off what is
-// raised. It is 9007199254740991 after a reset, an unban, or a ban by hand that was shorter
-// than the one before. Then nothing is restored. If something is, the shares that
-// [Limiter.Lease] charged before must not be spent, and do not come back.
-func (l *Limiter) Restore(ctx context.Context, subject string, known *ratelimit.Decision) (givenBack int64, err error) {
-	p := of(known.Plan)
-	for i := range p.Len() {
-		was := change{charge: ratelimit.Decision{Plan: known.Plan, Time: known.Time}, units: p.Quota(i).AtOnce() - known.States[i].Remaining}
-		was.charge.States[i] = known.States[i]
-		g, _, err := l.do(ctx, operation{code: opRestore, subject: subject, change: &was})
-		if err != nil {
-			return 0, err
-		}
-		if len(g.bytes) != 8 {
-			return 0, unavailable(errReply)
-		}
-		givenBack = u32(g.bytes)<<32 | u32(g.bytes[4:])
-	}
-	left := time.Duration(known.BanEnds*int64(time.Second) - known.Time)
-	if left > 0 {
-		err = l.ban(ctx, opBanAgain, subject, min(left, fixedwindow.MaxLength), cmp.Or(known.BanReason(), plan.Strikes))
-	}
-	return givenBack, err
 }
 
 // Reset forgets subject: its usage, strikes and ban.

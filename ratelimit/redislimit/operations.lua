@@ -107,8 +107,7 @@ end
 
 -- change changes the cost of a charge in the windows that it has reached: those with the
 -- ends that they had then, or earlier ones if the clock stepped back. Units that are added
--- open a window, and a charge from after its end moves it. What was lost is raised to the
--- units, less what was given back: it may have been part of them.
+-- open a window, and a charge from after its end moves it.
 local function change(k, v)
   read_plan(1)
   cost = cost + number(arg, #arg - 3) * (MAX_U32 + 1)
@@ -122,17 +121,9 @@ local function change(k, v)
   end
   if named and named ~= '' and not mark(charged) then return v end
   read_open(k)
-  if op == 'r' then
-    local last = now -- the charge may be lost, and known elsewhere
-    for _, w in ipairs(charged) do last = max(last, min(w.ending, ahead(w.length))) end
-    note(cost, last, 0, 0)
-  end
-  local given, leased, raised, _ = 0, 0, false
-  if op == 'l' then given, _, _, leased = noted() end
   local function at(length, ending)
     local w = find(length)
     if ending <= now or w and opened_later(length, w.ending, ending) then return end
-    if op == 'l' and w and w.ending ~= ending then return end
     if op == 'r' then
       if w then w.used = max(w.used - cost, 0) end
       return
@@ -143,8 +134,7 @@ local function change(k, v)
     elseif second >= w.ending then
       w.ending = ending
     end
-    raised = raised or op == 'l' and cost - given > w.used
-    w.used = op == 'l' and max(w.used, cost - given) or min(w.used + cost, MAX_UNITS)
+    w.used = min(w.used + cost, MAX_UNITS)
   end
   local function at_bucket(length, spans)
     local w = find(length)
@@ -158,31 +148,24 @@ local function change(k, v)
       if owed_s < 0 then owed_s, owed_f = 0, 0 end
       if later(more_s, more_f, owed_s, owed_f) then more_s, more_f = owed_s, owed_f end
       s, f = minus(s, f, more_s, more_f)
-    elseif op == 'l' then
-      local back = (more_s + more_f / SECOND) * (1 - given / cost)
-      more_s, more_f = plus(now, fraction, floor(back), floor(back % 1 * SECOND))
-      if later(more_s, more_f, s, f) then s, f = more_s, more_f end
     else
       s, f = plus(s, f, more_s, more_f)
     end
     set_full(w, spans, s, f)
   end
-  for _, w in ipairs(cost > given and charged or {}) do
+  for _, w in ipairs(charged) do
     if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
   end
-  v = store()
-  -- Shares that were charged since the loss may be part of what is raised.
-  if raised and leased > 0 then note(0, false, 1, leased) end
-  return op == 'l' and eight_bytes(given) or v
+  return store()
 end
-operations.a, operations.r, operations.l = change, change, change
+operations.a, operations.r = change, change
 
 -- A lease first gives back what is left of another one, unless the subject was reset or lost
 -- since. Then it is a take of one request, if it makes one, and of a share. If that is
 -- refused, so are the requests before. The share and the generation follow the value.
 local function lease(k)
   local more, refused, makes = eight(counts, 1), byte(counts, 9) * 256 + byte(counts, 10), byte(counts, 11)
-  local _, _, generation, leased = noted()
+  local generation, leased = noted()
   if #counts > 11 and number(counts, 12) == generation then
     arg, op, named = sub(counts, 16), 'r', ''
     change(k)
@@ -201,7 +184,7 @@ local function lease(k)
   local letter, limited = charge_and_strike(fits, refused)
   if letter == 'x' then return nil, 'x' end
   local v, last = value()
-  if fits > 0 and last > leased then note(0, false, 0, last) end
+  if fits > 0 and last > leased then note(generation, last) end
   if fits + refused > 0 then store() end
   return v .. eight_bytes(share) .. four(generation), letter == 'a' and 'a' or letter .. two(0) .. two(limited)
 end
@@ -222,7 +205,6 @@ function operations.b(k)
   local before = subject.ban_ends
   local afterlife = subject.expires - before
   ban(number(arg, 2), number(arg, 6))
-  if before > subject.ban_ends then note(MAX_UNITS, now, 0, 0) end
   if byte(arg, 10) then
     subject.ban_length, subject.reason = subject.ban_length + BY_HAND, sub(arg, 11)
     if subject.reason ~= '' then subject.reason = '\255' .. char(#subject.reason) .. subject.reason end
@@ -231,22 +213,19 @@ function operations.b(k)
   return store()
 end
 
--- A ban that was lost is in force again, unless it was ended by hand, or there is a new one.
-function operations.B(k, v)
-  read(k)
-  return (banned() or noted() == MAX_UNITS) and v or operations.b(k)
-end
-
 -- The ban ends before its subject leaves the index, so that an error in between (a
 -- right was taken away) leaves no ban that is not listed. Before both the index is
 -- read: if it is not a sorted set, that is an error before anything is done. A reset forgets
--- the windows too.
+-- the windows too, and begins the next generation if the present one matters.
 function operations.u(k, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(k)
-  note(MAX_UNITS, now, op == 'x' and 1 or 0, 0)
   clear()
-  if op == 'x' then subject.windows = {} end
+  if op == 'x' then
+    local generation, last = noted()
+    if last > 0 then note((generation + 1) % (MAX_U32 + 1), last) end
+    subject.windows = {}
+  end
   store()
   call('ZREM', KEYS[2], named)
   return v

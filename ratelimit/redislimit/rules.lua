@@ -372,28 +372,16 @@ local function value()
   return v, last
 end
 
--- noted returns how many units were given back to a subject, and until when that matters:
--- MAX_UNITS after a reset, an unban, or a ban by hand that is shorter than the one before.
--- Then comes the generation of its usage, and until when that matters. Without a note one
--- begins, by the microseconds of a time: what was lost had another one.
+-- noted returns the generation of the usage of a subject, and until when it matters. Without a
+-- note one begins, by the microseconds of a time: what was lost had another one.
 local function noted()
-  local v, given, last = call('MGET', KEYS[#KEYS])[1] or '', 0, 0
-  if v ~= '' then given, last = eight(v, 1), number(v, 9) end
-  if last + AFTERLIFE <= now then given = 0 end
-  if #v > 12 then return given, last, number(v, 13), number(v, 17) end
-  return given, last, now % 4294 * 1000000 + micros, 0
+  local v = call('MGET', KEYS[#KEYS])[1] or ''
+  if #v == 8 then return number(v, 1), number(v, 5) end
+  return now % 4294 * 1000000 + micros, 0
 end
 
--- note changes the note of the subject at hand: units will be given back, which matters until a
--- time at least, also if what it has now ends earlier (false: none will be); a reset begins the
--- next generation; the generation matters until another time at least.
-local function note(units, least, resets, leased)
-  local given, last, generation, before = noted()
-  local _, ending = value()
-  if least then last = max(last, ending, least) end
-  leased = max(leased, before)
-  call('SET', KEYS[#KEYS], eight_bytes(min(given + units, MAX_UNITS)) .. four(last) ..
-    four((generation + resets) % (MAX_U32 + 1)) .. four(leased), 'EXAT', max(last, leased) + AFTERLIFE)
+local function note(generation, last)
+  call('SET', KEYS[#KEYS], four(generation) .. four(last), 'EXAT', last + AFTERLIFE)
 end
 
 -- store writes the value, if it has changed, and returns it.

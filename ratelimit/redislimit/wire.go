@@ -21,9 +21,7 @@ const (
 	opPeek       = 'p'
 	opAdd        = 'a' // units to a charge
 	opGiveBack   = 'r'
-	opRestore    = 'l'
 	opBan        = 'b'
-	opBanAgain   = 'B'
 	opUnban      = 'u'
 	opReset      = 'x'
 	opShow       = 's'
@@ -47,12 +45,12 @@ func (cmd *command) args(k *keys, now int64) []any {
 	case first.change != nil && first.change.id != "":
 		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
 	}
-	if noted := strings.IndexByte("rylbBux", first.code) >= 0; noted || more != "" || first.index == indexUnavailable {
+	if more != "" || first.index == indexUnavailable {
 		keys := []any{k.subject(first.partition, first.subject)}
 		if more != "" {
 			keys = append(keys, more)
 		}
-		if noted {
+		if first.code == opLease || first.code == opReset {
 			keys = append(keys, k.mark(first.partition, first.subject, ""))
 		}
 		args = append(append(args, strconv.Itoa(len(keys))), keys...)
@@ -96,7 +94,7 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 		b[len(b)-1] = opPeek
 	}
 	switch op.code {
-	case opBan, opBanAgain:
+	case opBan:
 		b = u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
 		switch op.reason {
 		case &plan.Strikes:
@@ -105,7 +103,7 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 			return append(b, 'h')
 		}
 		return append(append(b, 'h'), *op.reason...)
-	case opAdd, opGiveBack, opRestore:
+	case opAdd, opGiveBack:
 		return op.change.appendTo(b)
 	case opTake, opPeek, opLease:
 	default:

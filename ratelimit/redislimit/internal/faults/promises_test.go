@@ -33,9 +33,9 @@ var (
 			known := c.before - c.hasty
 			switch {
 			case known >= c.limit:
-				return c.admitted <= c.limit+c.hasty
+				return c.admitted <= c.limit+c.lost+c.hasty
 			case 2*known >= c.limit: // a caller may have an answer that is not yet noted
-				return c.admitted <= c.limit+c.hasty+callers
+				return c.admitted <= c.limit+c.lost+c.hasty+callers
 			}
 			return 2*c.admitted < 3*c.limit+2*(c.lost+c.hasty)
 		},

@@ -35,7 +35,7 @@ var scenarios = []scenario{
 	{
 		name: "restarted empty", stage: emptied,
 		text: "`SIGKILL` to a server that keeps nothing on disk. An empty one is started at the same address at once.",
-		loss: "Usage counted before is lost. Without a local engine each subject has its whole limit again.",
+		loss: "Usage counted before is lost: each subject has its whole limit again.",
 	},
 	{
 		name: "failed over to the replica", stage: replaced,
