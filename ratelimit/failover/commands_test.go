@@ -72,7 +72,7 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			here(r, r.Ban(ctx, "a", time.Hour, ""))
 			outcome(r, "unbanned, then banned", ratelimit.Banned)
 		}},
-		{"a reset holds here, and what is in the journal is merged", func(r *rig) {
+		{"a reset holds here, and forgets the journal", func(r *rig) {
 			r.takeN("a", daily, 900)
 			r.lose()
 			r.takeN("a", daily, 90)
@@ -80,7 +80,7 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			r.takeN("a", daily, 3)
 			r.wantUsed("during the outage", r.local, "a", daily, "3/24h0m0s")
 			r.regain()
-			r.wantUsed("after the outage", r.shared.engine, "a", daily, "993/24h0m0s")
+			r.wantUsed("after the outage", r.shared.engine, "a", daily, "903/24h0m0s")
 			must(r, r.Reset(ctx, "a"))
 			r.wantUsed("once it was repeated", r.shared.engine, "a", daily, "0/24h0m0s")
 			r.wantUsed("and here", r.local, "a", daily, "0/24h0m0s")
@@ -90,52 +90,24 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 	}
 }
 
-// With the circuit closed, a reset merges what the journal holds before it.
-func TestResetMergesFirst(t *testing.T) {
+// What a reset that reaches the primary has forgotten is not merged after it.
+func TestResetForgetsTheJournal(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		r.takeN("a", daily, 100)
 		if err := r.Reset(ctx, "a"); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
-			r.Errorf("Reset that cannot merge: got error %v, want one that wraps ErrUnavailable and the cause", err)
+			r.Errorf("the primary is gone: got error %v, want one that wraps ErrUnavailable and the cause", err)
 		}
 		r.wantUsed("a reset that failed", r.local, "a", daily, "100/24h0m0s")
+		if r.Stats().Pending != 1 {
+			r.Error("a reset that failed forgot the journal")
+		}
 		r.shared.set(nil)
 		must(r, r.Reset(ctx, "a"))
 		r.regain()
 		r.wantUsed("there", r.shared.engine, "a", daily, "0/24h0m0s")
 		r.wantUsed("here", r.local, "a", daily, "0/24h0m0s")
 	})
-}
-
-// An answer that the primary gave before a command is not mirrored after it.
-func TestAnswerFromBeforeACommand(t *testing.T) {
-	for name, command := range map[string]func(r *rig) error{
-		"Unban":         func(r *rig) error { _, err := r.Unban(ctx, "a"); return err },
-		"Reset":         func(r *rig) error { return r.Reset(ctx, "a") },
-		"a shorter Ban": func(r *rig) error { return r.Ban(ctx, "a", time.Second, "") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			run(t, withLocal, failover.Options{}, func(r *rig) {
-				must(r, r.shared.engine.Ban(ctx, "a", time.Hour, ""))
-				p := &lagging{shared: r.shared}
-				r.use(p, failover.Options{Local: r.local})
-				p.during = func() {
-					p.during = nil
-					if err := command(r); err != nil {
-						r.Error(err)
-					}
-				}
-				if d := r.take("a", daily); d.Outcome != ratelimit.Banned {
-					r.Fatalf("before the command: got %v, want banned", d.Outcome)
-				}
-				time.Sleep(2 * time.Second)
-				r.lose()
-				if d := r.take("a", daily); !d.Allowed() {
-					r.Errorf("in the outage: got %v, want allowed", d.Outcome)
-				}
-			})
-		})
-	}
 }
 
 // A lagging primary decides, and something happens before its answer arrives.
@@ -209,20 +181,6 @@ func TestCommandsEnd(t *testing.T) {
 		cancel()
 		if err := r.Reset(gone, "a"); !errors.Is(err, context.Canceled) {
 			r.Errorf("Reset of a caller that has left: got error %v", err)
-		}
-	})
-	// Merging and resetting together take no longer than a command may.
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		r.shared.set(down)
-		r.take("a", daily)
-		r.shared.set(slow(900 * time.Millisecond))
-		began := time.Now()
-		err := r.Reset(ctx, "a")
-		if waited := time.Since(began); waited > time.Second {
-			r.Errorf("Reset waited %v for the primary, want at most a second", waited)
-		}
-		if !errors.Is(err, ratelimit.ErrUnavailable) {
-			r.Errorf("got error %v, want one that wraps ErrUnavailable", err)
 		}
 	})
 }

@@ -22,20 +22,17 @@
 // which wraps [ratelimit.ErrUnavailable], and FailOpen of the middleware decides: 503, or the
 // request is admitted and not counted.
 //
-// An invalid call is an error in any case, and wraps [ratelimit.ErrInvalid].
-//
 // # The primary
 //
-// The primary must return when its context ends: it runs on the goroutine of the
-// caller. The engine of ratelimit/redislimit does, and refunds what it charged after
-// the deadline. An engine that calls go-redis directly, as those of
-// ratelimit/redisrate and ratelimit/ululelimit do, needs a client with
-// ContextTimeoutEnabled in its options. A request that the primary charges after the
-// budget, and does not refund, is charged twice if the local engine admits it.
+// The primary runs on the goroutine of the caller, and must return when its context ends. The
+// engine of ratelimit/redislimit does, and refunds what it charged after the deadline. Engines
+// that call go-redis directly, such as ratelimit/redisrate and ratelimit/ululelimit, need a
+// client with ContextTimeoutEnabled. A request that the primary charges after the budget, and
+// does not refund, is charged twice if the local engine admits it.
 //
-// If the context of the caller ends first, its error is returned, and is not a failure
-// of the primary. Nor is an error that wraps ErrInvalid. When ratelimit/redislimit says
-// that one master of a cluster does not answer, the local engine decides that request, and
-// the circuit stays closed for the others. A panic of the primary in Adjust for the journal, or
-// in a probe, is a failure; any other panic reaches the caller.
+// Not a failure of the primary is an error that wraps [ratelimit.ErrInvalid], which the caller
+// gets in any case, nor the end of the caller's context. When ratelimit/redislimit says that
+// one master of a cluster does not answer, the local engine decides that request, and the
+// circuit stays closed for the others. A panic of the primary while it is probed or charged
+// from the journal is a failure; any other panic reaches the caller.
 package failover

@@ -22,7 +22,7 @@ func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, others 
 	for i, o := range others {
 		d.Receipt.Others[i] = fixedwindow.Window{Length: uint32(of(o).Kind(0) / time.Second), End: uint32(of(o).WindowEnd(0, d.Time))}
 	}
-	return j.enter(subject, &d, max(units, 0), "", nil)
+	return j.enter(subject, &d, max(units, 0), "")
 }
 
 // text is what an entry holds: calls, and the units and the ends of windows.
@@ -76,7 +76,7 @@ func TestEntry(t *testing.T) {
 					time.Sleep(s.after)
 					must(t, j.adjust("a", s.plan, s.units, others[s.plan]...))
 				}
-				e := j.find("a")
+				e := j.entries["a"]
 				if got := e.text(); got != test.want {
 					t.Errorf("got %s, want %s", got, test.want)
 				}
@@ -95,7 +95,7 @@ func TestCallsOfAnEntry(t *testing.T) {
 		must(t, j.adjust("a", minuteAndDay, 4))
 		must(t, j.adjust("a", ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerHour(9), ratelimit.PerMinute(9)), -2))
 		var got []string
-		for e := j.find("a"); !j.empty(); {
+		for e := j.entries["a"]; !j.empty(); {
 			c, _ := j.next(e)
 			text := fmt.Sprint(c.d.Outcome, " ", c.units-c.d.Cost)
 			for _, o := range c.d.Receipt.Others[:3] {
@@ -131,8 +131,8 @@ func TestCallsEnd(t *testing.T) {
 				d.Receipt.Others[0] = fixedwindow.Window{Length: uint32(of(test.other).Kind(0) / time.Second), End: uint32(of(test.other).WindowEnd(0, d.Time))}
 			}
 			d.Receipt.SetGeneration(1<<32 - 1)
-			must(t, j.enter("a", &d, 1, "id", nil))
-			e := j.find("a")
+			must(t, j.enter("a", &d, 1, "id"))
+			e := j.entries["a"]
 			time.Sleep(test.ends - time.Second)
 			if c, ok := j.next(e); !ok || c.d != d || c.id != "id" {
 				t.Errorf("%s: a second before it ends the call is gone, want it as it was", name)

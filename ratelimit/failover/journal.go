@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -64,19 +65,17 @@ func (j *journal) empty() bool { return j.held.Load() == 0 }
 func (j *journal) admit(subject string, d *ratelimit.Decision) {
 	made := *d
 	made.Cost = 0
-	if j.enter(subject, &made, d.Cost, "", nil) == nil {
+	if j.enter(subject, &made, d.Cost, "") == nil {
 		return
 	}
-	j.lost.Add(1)
-	if !j.warned.Swap(true) {
+	if j.lost.Add(1); !j.warned.Swap(true) {
 		slog.Warn("failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize", "JournalSize", j.bound)
 	}
 }
 
-// enter enters an adjustment if it has room, and if here, which is not nil unless the local
-// engine has made it, then makes it there. With an id it becomes a call; without one it is
+// enter enters an adjustment if there is room. With an id it becomes a call; without one it is
 // added to the sums of its windows, and what it changes in smooth quotas is left out.
-func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id string, here func() error) error {
+func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now().UnixNano()
@@ -90,11 +89,6 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 	if e.empty() && (id != "" || len(windows) > 0) && !j.room(now) {
 		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)
 	}
-	if here != nil {
-		if err := here(); err != nil {
-			return err
-		}
-	}
 	if id != "" {
 		e.calls = append(e.calls, call{*d, units, id, lastEnd(windows, d.Plan, now)})
 	} else {
@@ -107,8 +101,7 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 	return nil
 }
 
-// settle sees to it that an entry is in the journal if it holds anything. The journal is
-// locked.
+// settle has an entry in the journal if it holds anything. The journal is locked.
 func (j *journal) settle(e *entry) {
 	switch held := j.entries[e.subject] == e; {
 	case !held && !e.empty():
@@ -125,8 +118,7 @@ func (j *journal) settle(e *entry) {
 	}
 }
 
-// expire removes from an entry what has ended, and what was given back before it was sent.
-// The journal is locked.
+// expire removes from an entry what has ended, and sums of zero. The journal is locked.
 func (j *journal) expire(e *entry, now int64) {
 	seconds := fixedwindow.Seconds(now)
 	e.calls = slices.DeleteFunc(e.calls, func(c call) bool { return c.ends <= seconds })
@@ -148,29 +140,20 @@ func (j *journal) room(now int64) bool {
 	return len(j.entries) < j.bound
 }
 
-// find returns the entry of subject, nil if there is none.
-func (j *journal) find(subject string) *entry {
-	if j.empty() {
-		return nil
-	}
+// forget removes what is held of subject.
+func (j *journal) forget(subject string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.entries[subject]
+	if e := j.entries[subject]; e != nil {
+		e.calls, e.sums = nil, nil
+		j.settle(e)
+	}
 }
 
-// all returns the entries, those that the primary has refused at last.
-func (j *journal) all() (all []*entry) {
+func (j *journal) all() []*entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var refused []*entry
-	for _, e := range j.entries {
-		if e.refused.Load() {
-			refused = append(refused, e)
-		} else {
-			all = append(all, e)
-		}
-	}
-	return append(all, refused...)
+	return slices.Collect(maps.Values(j.entries))
 }
 
 // errRefused says that the primary does not know all of the subject's usage, and refuses it.
@@ -179,7 +162,13 @@ var errRefused = errors.New("failover: usage of the subject is not merged")
 // bring merges what the journal holds of subject. A request brings the usage of its
 // subject before the primary decides, so that an outage grants no second quota.
 func (j *journal) bring(ctx context.Context, subject string) error {
-	for e := j.find(subject); e != nil; e = j.find(subject) {
+	for !j.empty() {
+		j.mu.Lock()
+		e := j.entries[subject]
+		j.mu.Unlock()
+		if e == nil {
+			return nil
+		}
 		if e.refused.Load() {
 			return errRefused
 		}
@@ -200,8 +189,7 @@ func (j *journal) merge(ctx context.Context, e *entry) error {
 		return ctx.Err()
 	}
 	for c, ok := j.next(e); ok; c, ok = j.next(e) {
-		err := j.send(ctx, e.subject, &c)
-		switch {
+		switch err := j.send(ctx, e.subject, &c); {
 		case errors.Is(err, ratelimit.ErrInvalid):
 			j.lost.Add(1)
 		case err != nil:
@@ -216,9 +204,6 @@ func (j *journal) merge(ctx context.Context, e *entry) error {
 func (j *journal) next(e *entry) (c call, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.entries[e.subject] != e {
-		return c, false
-	}
 	now := time.Now().UnixNano()
 	if j.expire(e, now); e.empty() {
 		return c, false
@@ -251,9 +236,8 @@ func recovered(err *error) {
 	}
 }
 
-// mergeAll merges what the journal holds, until the context ends. It merges some
-// entries at once, so that a few which hang do not keep it from the others, and tries
-// each several times.
+// mergeAll merges what the journal holds, until the context ends. It merges some entries at
+// once, so that a few which hang do not keep it from the others, and tries each several times.
 func (j *journal) mergeAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 32)

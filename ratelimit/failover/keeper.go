@@ -5,51 +5,48 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A keeper is the goroutine that probes the primary and merges the journal. It runs
-// only while the circuit is open or the journal is not empty.
+// A keeper is the goroutine that probes the primary and merges the journal. It begins with the
+// first failure, and idles while the circuit is closed and the journal is empty.
 type keeper struct {
 	l        *Limiter
 	patience time.Duration // of a merge
 
-	mu      sync.Mutex // guards closed, and a change of running to true
-	closed  bool
-	running atomic.Bool
-	ended   sync.WaitGroup
-	roused  chan struct{}   // the circuit has opened
-	ctx     context.Context // ends when the keeper is closed
-	stop    context.CancelFunc
+	begin  sync.Once
+	ended  sync.WaitGroup
+	work   chan struct{}   // the journal may hold something, or the circuit has opened
+	roused chan struct{}   // the circuit has opened
+	ctx    context.Context // ends when the keeper is closed
+	stop   context.CancelFunc
 }
 
 func (k *keeper) init(l *Limiter) {
 	k.l = l
 	k.patience = max(time.Second, l.opts.Budget)
+	k.work = make(chan struct{}, 1)
 	k.roused = make(chan struct{}, 1)
 	k.ctx, k.stop = context.WithCancel(context.Background())
 }
 
-// start sees to it that the keeper runs.
+// start sees to it that the keeper merges what was entered into the journal.
 func (k *keeper) start() {
-	if k.running.Load() {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.closed && !k.running.Swap(true) {
-		k.ended.Go(k.run)
-	}
+	k.begin.Do(func() { k.ended.Go(k.run) })
+	signal(k.work)
 }
 
 // rouse starts the keeper, or ends its rest: the circuit has opened.
 func (k *keeper) rouse() {
 	k.start()
+	signal(k.roused)
+}
+
+func signal(c chan<- struct{}) {
 	select {
-	case k.roused <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -61,12 +58,21 @@ func (k *keeper) run() {
 			k.l.opts.OnChange(*failure)
 			rest, roused = k.l.breaker.backoff(), nil
 		}
-		if k.retire() || !k.sleep(rest, roused) {
+		woken, until := roused, time.After(rest)
+		idle := k.l.journal.empty() && !k.l.Open()
+		if idle {
+			k.l.journal.warned.Store(false) // the outage is over
+			rest, woken, until = k.l.opts.Backoff, k.work, nil
+		}
+		select {
+		case <-woken:
+		case <-until:
+		case <-k.ctx.Done():
 			return
 		}
-		open := k.l.breaker.look().open()
+		open := k.l.Open()
 		switch {
-		case k.l.breaker.opening.Load() != nil:
+		case idle || k.l.breaker.opening.Load() != nil: // there is work, or OnChange to call
 		case open:
 			failure := k.probe()
 			k.l.breaker.probed(failure)
@@ -74,7 +80,6 @@ func (k *keeper) run() {
 			rest = k.l.breaker.backoff()
 			if failure == nil {
 				rest, roused = 0, k.roused
-				k.l.journal.warned.Store(false)
 			}
 		case k.merge():
 			rest = k.l.opts.Backoff
@@ -82,31 +87,6 @@ func (k *keeper) run() {
 			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.opts.longestBackoff())
 		}
 	}
-}
-
-// sleep waits, or until the keeper is roused. It reports whether the keeper goes on.
-func (k *keeper) sleep(d time.Duration, roused <-chan struct{}) bool {
-	select {
-	case <-time.After(d):
-	case <-roused:
-	case <-k.ctx.Done():
-	}
-	return k.ctx.Err() == nil
-}
-
-// retire reports whether the keeper ends. A goroutine that made work before this
-// saw the keeper running; one that makes work after it starts another keeper.
-func (k *keeper) retire() bool {
-	if !k.l.journal.empty() {
-		return false
-	}
-	k.l.journal.warned.Store(false) // the outage of a part, which opened no circuit, is over too
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.running.Store(false)
-	more := !k.closed && !(k.l.journal.empty() && !k.l.breaker.look().open())
-	k.running.Store(more)
-	return !more
 }
 
 // probe asks the primary for a decision, as a request does, since a store may answer
@@ -158,9 +138,7 @@ func (k *keeper) merge() (merged bool) {
 // and OnChange is called no more.
 func (l *Limiter) Close() error {
 	k := &l.keeper
-	k.mu.Lock()
-	k.closed = true
-	k.mu.Unlock()
+	k.begin.Do(func() {}) // it begins no more
 	k.stop()
 	k.ended.Wait()
 	if !l.breaker.look().open() {

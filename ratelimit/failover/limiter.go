@@ -15,8 +15,8 @@ import (
 
 // A Limiter asks a shared engine, the primary, for each decision. If the primary does
 // not decide, [Options.Local] does. It is made by [New], and may be used by any number
-// of goroutines. It has a goroutine of its own only while the circuit is open or the
-// journal is not empty; [Limiter.Close] ends it.
+// of goroutines. From the first failure of the primary on it has a goroutine of its own, which
+// [Limiter.Close] ends.
 type Limiter struct {
 	primary ratelimit.Limiter
 	opts    Options
@@ -51,23 +51,17 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 	return l, nil
 }
 
-// Take implements [ratelimit.Limiter]. If the primary does not decide within the
-// budget, [Options.Local] does. Without it, and if it fails as well, the error wraps
-// [ratelimit.ErrUnavailable]. If ctx ends first, Take returns its error, and the request may have
-// been charged.
+// Take implements [ratelimit.Limiter]. If the primary does not decide within the budget,
+// [Options.Local] does. Without it, and if it fails too, the error wraps [ratelimit.ErrUnavailable].
+// If ctx ends first, Take returns its error, and the request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	var d [1]ratelimit.Decision
-	err := l.decide(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: cost}}, d[:], func(ctx context.Context) (err error) {
-		d[0], err = l.primary.Take(ctx, subject, plan, cost)
-		return err
-	}, func() (err error) {
-		if d[0], err = l.mirror.local.Take(ctx, subject, plan, cost); err == nil && d[0].Allowed() {
-			l.journal.admit(subject, &d[0])
-			l.keeper.start()
-		}
+	charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: cost}}
+	err := l.decide(ctx, charges, d[:], func(ctx context.Context, decides ratelimit.Limiter) (err error) {
+		d[0], err = decides.Take(ctx, subject, plan, cost)
 		return err
 	})
 	return d[0], err
@@ -75,19 +69,16 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [engine.Peeker], with the budget and the fallback of Take.
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	primary, local, err := both[engine.Peeker](l, "peek")
-	if err != nil {
+	if _, _, err := both[engine.Peeker](l, "peek"); err != nil {
 		return ratelimit.Decision{}, err
 	}
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	var d [1]ratelimit.Decision
-	err = l.decide(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan}}, d[:], func(ctx context.Context) (err error) {
-		d[0], err = primary.Peek(ctx, subject, plan)
-		return err
-	}, func() (err error) {
-		d[0], err = local.Peek(ctx, subject, plan)
+	charges := []ratelimit.Charge{{Subject: subject, Plan: plan}}
+	err := l.decide(ctx, charges, d[:], func(ctx context.Context, decides ratelimit.Limiter) (err error) {
+		d[0], err = decides.(engine.Peeker).Peek(ctx, subject, plan)
 		return err
 	})
 	return d[0], err
@@ -101,28 +92,20 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}
-	return l.decide(ctx, charges, decisions, func(ctx context.Context) error {
-		return ratelimit.TakeAll(ctx, l.primary, charges, decisions)
-	}, func() error {
-		err := ratelimit.TakeAll(ctx, l.mirror.local, charges, decisions)
-		if err != nil || !decisions[engine.Deciding(decisions)].Allowed() {
-			return err
-		}
-		for i, c := range charges {
-			l.journal.admit(c.Subject, &decisions[i])
-		}
-		l.keeper.start()
-		return nil
+	return l.decide(ctx, charges, decisions, func(ctx context.Context, decides ratelimit.Limiter) error {
+		return ratelimit.TakeAll(ctx, decides, charges, decisions)
 	})
 }
 
-// decide has the primary decide. If it does not, the local engine does. After an error the
-// decisions are zero.
-func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision,
-	there func(context.Context) error, here func() error) error {
-	answered, err := l.ask(ctx, charges, decisions, there)
+// A decider has an engine make some decisions.
+type decider func(context.Context, ratelimit.Limiter) error
+
+// decide has an engine make the decisions: the primary, or the local one if it does not. After
+// an error the decisions are zero.
+func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) error {
+	answered, err := l.ask(ctx, charges, decisions, do)
 	if !answered {
-		err = l.fallBack(err, here)
+		err = l.fallBack(ctx, charges, decisions, do, err)
 	}
 	if err != nil {
 		clear(decisions)
@@ -130,12 +113,11 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 	return err
 }
 
-// ask asks the primary, unless the circuit is open, once it knows all usage of the subjects.
-// What it decides is mirrored. It has not answered if it failed, with an error that says how,
-// or nil if the circuit is open. An error of an answer is the caller's.
-func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision,
-	there func(context.Context) error) (answered bool, err error) {
-	v, generation := l.breaker.look(), l.mirror.generation.Load()
+// ask asks the primary, unless the circuit is open, once it knows all usage of the subjects,
+// and mirrors its answer. It has not answered if it failed, with that error, or if the circuit
+// is open. The error of an answer is the caller's.
+func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) (answered bool, err error) {
+	v := l.breaker.look()
 	if v.open() {
 		return false, nil
 	}
@@ -145,13 +127,13 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 				return err
 			}
 		}
-		return there(ctx)
+		return do(ctx, l.primary)
 	})
 	switch {
 	case err == nil:
 		l.breaker.succeeded(v)
 		for i := range charges {
-			l.mirror.update(ctx, charges[i].Subject, &decisions[i], generation)
+			l.mirror.update(ctx, charges[i].Subject, &decisions[i])
 		}
 	case failed && !errors.Is(err, errRefused) && l.breaker.failed(v, charges[0].Plan, err):
 		l.keeper.rouse()
@@ -159,13 +141,23 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 	return !failed, err
 }
 
-// fallBack has the local engine decide, since the primary did not.
-func (l *Limiter) fallBack(cause error, here func() error) error {
+// fallBack has the local engine decide, since the primary did not, for a cause or as the
+// circuit is open. What it admits is entered into the journal.
+func (l *Limiter) fallBack(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider, cause error) error {
 	l.fallbacks.Add(1)
 	if l.mirror.local == nil {
 		return l.refusal(cause)
 	}
-	return here()
+	if err := do(ctx, l.opts.Local); err != nil || !decisions[engine.Deciding(decisions)].Allowed() {
+		return err
+	}
+	for i, c := range charges {
+		if c.Cost > 0 { // none of a look
+			l.journal.admit(c.Subject, &decisions[i])
+			l.keeper.start()
+		}
+	}
+	return nil
 }
 
 var errTimeout = errors.New("no answer in time")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -17,27 +16,20 @@ import (
 // at once. An outage then grants these subjects no second quota, and ends no ban.
 type mirror struct {
 	local localEngine // nil: there is none
-
-	// generation counts the commands. An answer of the primary that a command
-	// overtook is not mirrored: it has the generation from before the command.
-	generation atomic.Uint64
 	// mu is one lock for all subjects: the primary decides less often than an
 	// embedded engine answers.
 	mu sync.Mutex
 }
 
-// update brings the local engine to what d says, a decision of the primary that was asked in
-// the given generation. If the local engine fails, the next decision brings it there. Of a
-// smooth quota, what has come back while the answer was on its way counts as used.
-func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision, generation uint64) {
+// update brings the local engine to what d says, a decision of the primary. If the local
+// engine fails, the next decision brings it there. Of a smooth quota, what has come back while
+// the answer was on its way counts as used.
+func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision) {
 	if m.local == nil || !matters(d) {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.generation.Load() != generation {
-		return
-	}
 	here, err := m.local.Peek(ctx, subject, d.Plan)
 	if err != nil {
 		return
@@ -58,15 +50,6 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	if ok && left > -time.Second/2 && time.Unix(here.BanEnds, 0).Before(now.Add(left)) {
 		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), plan.Strikes))
 	}
-}
-
-// override does what a command asks of the local engine. What the primary answered
-// before is not mirrored after it.
-func (m *mirror) override(command func() error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.generation.Add(1)
-	return command()
 }
 
 func matters(d *ratelimit.Decision) bool {

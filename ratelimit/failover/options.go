@@ -19,10 +19,9 @@ type Options struct {
 	// Nil means that nothing does: Take then returns an error that wraps
 	// [ratelimit.ErrUnavailable].
 	//
-	// Local is an embedded engine, which answers at once, and it is an [engine.Peeker]
-	// and an [engine.Adjuster]. The primary must be an Adjuster too. Nothing else decides
-	// with Local. To keep what it knows across restarts, save and load it; see package
-	// memory.
+	// Local is an embedded engine, which answers at once. It is an [engine.Peeker] and an
+	// [engine.Adjuster], as the primary must be, and nothing else decides with it. To keep
+	// what it knows across restarts, save and load it; see package memory.
 	//
 	// Each process decides alone. If it has seen the primary deny a subject, or the
 	// subject use half of a quota there, the local engine knows the usage and the ban.
@@ -31,26 +30,23 @@ type Options struct {
 	// less than N and a half. That bound holds for a subject whose plan does not change:
 	// windows of another plan begin at zero here, and what is admitted here is not merged
 	// into windows that only the primary has open. What another process gives back, resets,
-	// unbans, or bans for a shorter time, the local engine does not learn, until the window
-	// or the ban ends.
+	// unbans, or bans for a shorter time, the local engine does not learn.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the fixed
 	// and calendar windows that were charged here and have not ended: in the background, or
 	// before the next request of the subject. So are adjustments made meanwhile. A smooth
-	// quota fills up within its Window, and is not merged: until then a subject can use its
-	// burst here and there. A charge that fails is repeated with the same id. If the
-	// primary refuses the charges of one subject, that subject alone waits, and is decided
-	// here. Strikes and bans of the local engine are not merged. If the process ends first,
-	// its journal is lost. If the primary loses data, it decides with what it has:
-	// docs/FAULTS.md says what a Redis must keep.
+	// quota is not merged: it fills up within its Window, and until then a subject can use
+	// its burst here and there. If the primary refuses the charges of one subject, that
+	// subject alone waits, and is decided here. Strikes and bans of the local engine are not
+	// merged. If the process ends first, its journal is lost. A primary that loses data
+	// decides with what it has: docs/FAULTS.md says what a Redis must keep.
 	//
 	// The clocks of this machine and of the primary should agree to within a small
 	// part of the shortest window: usage is not charged where its window has ended by
 	// the other clock, and is charged early where its window has not begun.
 	Local ratelimit.Limiter
 
-	// Budget is how long a decision waits for the primary, 1ms to 1m; 0 means
-	// 50ms.
+	// Budget is how long a decision waits for the primary, 1ms to 1m; 0 means 50ms.
 	Budget time.Duration
 
 	// ConsecutiveFailures is how many failures in a row open the circuit, 1 to 64;
@@ -61,18 +57,16 @@ type Options struct {
 	// Backoff is how long after the circuit opened the primary is probed, 1ms to 1h; 0
 	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff, and
 	// an hour at most. Each wait is shortened at random by up to half, so that servers that
-	// lost the primary together do not return together. With Local the first probe waits for
-	// a merge that began before: up to two seconds, or two budgets if they are longer. A probe
-	// takes one unit for the subject "failover:probe", under the quotas of the call that
-	// failed last.
+	// lost the primary together do not return together. The first probe waits for a merge that
+	// began before, up to two seconds, or two budgets. A probe takes one unit for the subject
+	// "failover:probe", under the quotas of the call that failed last.
 	Backoff time.Duration
 
 	// JournalSize is the largest number of subjects whose usage is held until it is merged, 1
 	// to 1<<24; 0 means 1<<20. It should be at least the largest number of subjects of Local.
-	// A subject with two windows takes about 300 bytes and the name. When the journal is
-	// full, requests are admitted that the primary will not count, see [Stats], and
-	// adjustments are refused. A refund of such a request takes units of other requests of
-	// the subject.
+	// A subject with two windows takes about 300 bytes and the name. When the journal is full,
+	// requests are admitted that the primary will not count, see [Stats], and whose refund takes
+	// units of others; adjustments are refused.
 	JournalSize int
 
 	// OnChange is called with the failure that opened the circuit, with that of each probe
