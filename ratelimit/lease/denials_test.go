@@ -229,7 +229,11 @@ func TestRefunds(t *testing.T) {
 		d := r.take(many, 1)
 		must(t, r.Adjust(ctx, "ann", &d, 0, ""))
 		r.clock.Advance(time.Millisecond)
-		r.flood(many, 99)
+		asked := r.fake.calls.Load()
+		if r.take(many, 1); r.held() > 0 && r.fake.calls.Load() == asked {
+			t.Error("after a refund: the next request was decided with the share, want a question first")
+		}
+		r.flood(many, 98)
 	}
 	if asked := r.fake.calls.Load() - before; asked > 60 {
 		t.Errorf("%d questions for 2000 requests with 20 refunds, want at most 60", asked)

@@ -90,7 +90,8 @@ func (l *Limiter) table(subject string) (uint64, *table) {
 	return h, &l.tables[h%tables]
 }
 
-// Take implements [ratelimit.Limiter].
+// Take implements [ratelimit.Limiter]. A request that also gives units back waits for the engine
+// although ctx is cancelled, until the deadline of ctx: package failover sets one.
 func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	if p == nil || of(p).Len() == 0 || of(p).Smooth() || of(p).Check(subject, cost) != nil {
 		l.forget(subject)
