@@ -159,7 +159,7 @@ var written = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Con
 var kept = [...]string{
 	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After", "Vary", "X-Request-Id",
 	"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Www-Authenticate",
-	"Content-Type", "Content-Length",
+	"Content-Type", "Content-Length", "X-Ratelimit-Banned",
 }
 
 // onlyKept reports whether h has only kept fields. Looking these up is much faster than

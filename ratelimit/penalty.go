@@ -29,9 +29,9 @@ import (
 // at most Max. Each whole Forgive that passes after the end of a ban, without
 // a new one, undoes one step of that growth.
 //
-// A client can tell a ban from a limit by the code in the body, api_key_banned or
-// client_banned. During a ban X-RateLimit-Remaining is 0, and Retry-After covers the
-// rest of the ban.
+// A client can tell a ban from a limit by X-RateLimit-Banned, and by the code in the body,
+// api_key_banned or client_banned. During a ban X-RateLimit-Remaining is 0, and
+// Retry-After covers the rest of the ban.
 type Penalty struct {
 	Strikes int           // strikes that do not start a ban, 1 to 10000; 0 in the zero Penalty only
 	Grace   time.Duration // from the first limited request in a window, 0 to one hour; whole milliseconds

@@ -32,7 +32,7 @@ var limits = part{
 		},
 		{
 			name: "banned_api_key", title: "Banned API key",
-			text:    "One strike more starts a ban. The `code` tells a ban from a limit. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
+			text:    "One strike more starts a ban. The `code` tells a ban from a limit, and so does X-RateLimit-Banned, also if the service writes errors of its own. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
 			handler: struck(ratelimit.KindAPIKey, 10),
 		},
 		{
@@ -170,7 +170,7 @@ var forms = part{
 		},
 		{
 			name: "head_limited", title: "HEAD",
-			text:    "The header section of GET and no body. Without the body a client cannot tell a ban from a limit, and need not: Retry-After covers both.",
+			text:    "The header section of GET and no body. If the client were banned, X-RateLimit-Banned would say so.",
 			request: "HEAD /v1/pets HTTP/1.1\nHost: api.example.com\n\n",
 			handler: limited(free, 60, limit.Options{}),
 		},

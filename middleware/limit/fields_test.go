@@ -55,6 +55,13 @@ func TestFields(t *testing.T) {
 				"Ratelimit-Policy": {`"minute";q=999999999999999;w=60`}, "Ratelimit": {`"minute";r=999999999999999;t=30`},
 			},
 		},
+		"a window that seems to have ended": { // the clock of the engine stepped back
+			decision(ratelimit.Allowed, ratelimit.State{Remaining: 59, Reset: now - 5}),
+			http.Header{
+				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"59"}, "X-Ratelimit-Reset": {"1799999995"},
+				"Ratelimit-Policy": {`"minute";q=60;w=60`}, "Ratelimit": {`"minute";r=59;t=0`},
+			},
+		},
 		"limited": {
 			decision(ratelimit.Limited, ratelimit.State{Remaining: 20, Reset: now + 30}, ratelimit.State{Remaining: 0, Reset: now + 3000}),
 			http.Header{
@@ -65,7 +72,7 @@ func TestFields(t *testing.T) {
 		"banned": {
 			decision(ratelimit.Banned, ratelimit.State{Remaining: 7, Reset: now + 5}),
 			http.Header{
-				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000020"}, "Retry-After": {"20"},
+				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000020"}, "Retry-After": {"20"}, "X-Ratelimit-Banned": {"true"},
 				"Ratelimit-Policy": {`"minute";q=60;w=60`}, "Ratelimit": {`"minute";r=0;t=20`},
 			},
 		},
@@ -116,18 +123,19 @@ func TestHeaderSets(t *testing.T) {
 	}
 	wait := func(seconds string) []string { return []string{"Retry-After: " + seconds} }
 	const minute, ban = "1772366460", "1772366550"
+	banned := []string{"X-Ratelimit-Banned: true"}
 	for name, c := range map[string]struct {
 		set                            limit.HeaderSet
 		first, second, limited, banned []string
 	}{
-		"the zero set": {0, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
-		"XRateLimit":   {limit.XRateLimit, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
+		"the zero set": {0, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), banned, x("0", ban))},
+		"XRateLimit":   {limit.XRateLimit, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), banned, x("0", ban))},
 		"DraftRateLimit": {limit.DraftRateLimit, draft("r=1;t=30"), draft("r=0;t=30"),
-			slices.Concat(draft("r=0;t=30"), wait("30")), slices.Concat(draft("r=0;t=120"), wait("120"))},
+			slices.Concat(draft("r=0;t=30"), wait("30")), slices.Concat(draft("r=0;t=120"), wait("120"), banned)},
 		"XRateLimit and DraftRateLimit": {limit.XRateLimit | limit.DraftRateLimit,
 			slices.Concat(draft("r=1;t=30"), x("1", minute)), slices.Concat(draft("r=0;t=30"), x("0", minute)),
-			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban))},
-		"NoHeaders": {limit.NoHeaders, nil, nil, wait("30"), wait("120")},
+			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), banned, x("0", ban))},
+		"NoHeaders": {limit.NoHeaders, nil, nil, wait("30"), slices.Concat(wait("120"), banned)},
 	} {
 		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: c.set}, ok)
 		for i, want := range [][]string{c.first, c.second, c.limited, c.banned} {

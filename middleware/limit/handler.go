@@ -141,6 +141,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Headers.Set(h, &d)
 		if pass && !d.Allowed() {
 			delete(h, fieldRetryAfter)
+			delete(h, fieldBanned)
 		}
 	}
 	switch {

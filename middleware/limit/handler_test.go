@@ -266,4 +266,10 @@ func TestShadowIsHarmless(t *testing.T) {
 	if err != nil || d.StrikesLeft != 1 {
 		t.Errorf("after shadow mode %d strikes are left (%v), want all 1", d.StrikesLeft, err)
 	}
+	if err := l.Ban(t.Context(), caller.Subject, time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	if w := get(h); w.Code != 200 || w.Header()["Retry-After"] != nil || w.Header()["X-Ratelimit-Banned"] != nil {
+		t.Errorf("a request of a banned caller gets %d with %v, want 200 without fields of a denial", w.Code, w.Header())
+	}
 }

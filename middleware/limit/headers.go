@@ -20,6 +20,7 @@ const (
 	fieldRetryAfter = "Retry-After"
 	fieldPolicy     = "Ratelimit-Policy"
 	fieldDraft      = "Ratelimit"
+	fieldBanned     = "X-Ratelimit-Banned"
 )
 
 // setX sets the fields of XRateLimit.
@@ -130,9 +131,13 @@ const (
 
 // Set sets the fields of s in h, and Retry-After (RFC 9110 section 10.2.3) if the request
 // was denied: in seconds, rounded up, so that a client that waits that long is admitted,
-// unless something else uses the quota meanwhile. It does nothing if d has no Plan, or an
-// unlimited one.
+// unless something else uses the quota meanwhile. If the client is banned, X-RateLimit-Banned
+// is "true", by which package transport knows a ban whatever the body is. Set does nothing if
+// d has no Plan, or an unlimited one.
 func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision) {
+	if d.Outcome == ratelimit.Banned && metered(d.Plan) {
+		h[fieldBanned] = []string{"true"}
+	}
 	switch {
 	case s == 0 || s&XRateLimit != 0:
 		setX(h, d)

@@ -104,8 +104,8 @@ func testRateLimit(t *testing.T, a Adapter) {
 			want("/nothing", 200, "0")
 			want("/ok", 429, "0")
 			want("/ok", 429, "0")
-			if got := send("GET", "/ok", ""); got.Code() != "client_banned" || got.Header.Get("Retry-After") != "60" {
-				t.Errorf("got %s and Retry-After %q, want a ban of 60 seconds", got.Body, got.Header.Get("Retry-After"))
+			if got := send("GET", "/ok", ""); got.Code() != "client_banned" || got.Header.Get("Retry-After") != "60" || got.Header.Get("X-RateLimit-Banned") != "true" {
+				t.Errorf("got %s and %v, want a ban of 60 seconds", got.Body, got.Header)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func allowOrigins(origins []string, limitUncharged middleware.Middleware) middle
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"},
 		ExposedHeaders: []string{
-			"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy",
+			"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Banned", "RateLimit", "RateLimit-Policy",
 			"Retry-After", "Deprecation", "Sunset", "Link", "Location", "Idempotent-Replayed", "ETag", "Allow", "WWW-Authenticate", "X-Request-Id",
 		},
 		MaxAge: 600,

@@ -127,6 +127,7 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		}
 		a.Headers.Set(h, &d)
 		h.Del("Retry-After") // this request is not refused
+		h.Del("X-RateLimit-Banned")
 		logDecision(r, c, d, uncharged)
 		info.peeked = p
 		next.ServeHTTP(w, r)

@@ -147,6 +147,10 @@ func content(resp *Response, fail func(format string, args ...any)) {
 // refusal wants what must go with certain statuses.
 func refusal(resp *Response, now int64, fail func(format string, args ...any)) {
 	h := resp.Header
+	banned := strings.HasSuffix(resp.Code(), "_banned")
+	if resp.Method != http.MethodHead && banned != (h.Get("X-RateLimit-Banned") == "true") {
+		fail("X-RateLimit-Banned is %q with the code %s", h.Get("X-RateLimit-Banned"), resp.Code())
+	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		if !strings.HasPrefix(h.Get("Www-Authenticate"), `Bearer realm="`) {
@@ -161,7 +165,7 @@ func refusal(resp *Response, now int64, fail func(format string, args ...any)) {
 			fail("429 while something remains")
 		}
 		// A ban can end before the window does, in which something is left.
-		if banned := strings.HasSuffix(resp.Code(), "_banned"); !banned && resp.Int("X-Ratelimit-Reset") > now+resp.Int("Retry-After") {
+		if !banned && resp.Int("X-Ratelimit-Reset") > now+resp.Int("Retry-After") {
 			fail("Retry-After of %d is before X-RateLimit-Reset, which is in %d",
 				resp.Int("Retry-After"), resp.Int("X-Ratelimit-Reset")-now)
 		}
