@@ -16,67 +16,64 @@ const (
 	refundTimeout = 500 * time.Millisecond
 )
 
-// admit waits until the request may be sent: until its key is not paused, and the plan
-// has room. It reports whether the request is the probe of a pause.
-func (c *call) admit() (probe bool, err error) {
+// admit waits until the request may be sent: until its key is free, and the plan has room.
+// It returns the time at which the key was asked.
+func (c *call) admit() (allowed time.Time, err error) {
 	var turn *ratelimit.Decision // of the plan
 	for {
-		paused := false
-		if !probe {
-			if probe, paused, err = c.passPause(); err != nil {
+		s, free, now := c.states.ask(c.key)
+		if !free {
+			if err := c.wait(s, now); err != nil {
 				c.giveBack(turn)
-				return false, err
+				return now, err
 			}
+			if turn != nil && time.Now().Unix() >= turn.States[0].Reset {
+				// The pause began after the turn, and has outlasted its window.
+				c.giveBack(turn)
+				turn = nil
+			}
+			continue
 		}
-		switch {
-		case paused && turn != nil && time.Now().Unix() >= turn.States[0].Reset:
-			// The pause began after the turn, and has outlasted its window.
-			c.giveBack(turn)
-			turn = nil
-		case paused:
-		case c.plan == nil || turn != nil:
-			return probe, nil
-		default:
-			if turn, err = c.takeTurn(); err != nil {
-				return false, err
-			}
+		if c.plan == nil || turn != nil {
+			return now, nil
+		}
+		if turn, err = c.takeTurn(); err != nil || !s.until.IsZero() { // a probe does not ask again
+			return now, err
 		}
 	}
 }
 
-// passPause waits for the end of the pause of the key, if there is one. If it has
-// waited, paused is true, and another pause may have begun.
-func (c *call) passPause() (probe, paused bool, err error) {
-	now := time.Now()
-	p, paused, probe := c.pauses.at(c.key, now)
-	if !paused || probe {
-		return probe, false, nil
+// wait waits until the key can be asked again, or returns why the request does not wait.
+func (c *call) wait(s state, now time.Time) error {
+	if limit := c.impatience(s, now); limit != nil {
+		return limit
 	}
-	if limit := c.impatience(p, now); limit != nil {
-		return false, true, limit
+	next := s.until
+	if s.probe.Before(next) {
+		next = s.probe
 	}
-	return false, true, c.sleep(p.until.Sub(now))
+	return c.sleep(next.Sub(now))
 }
 
-// impatience returns why the request does not wait for the end of the pause; nil if it
-// does.
-func (c *call) impatience(p pause, now time.Time) *LimitError {
-	wait := p.until.Sub(now)
+// impatience returns why the request does not wait for the end of a state; nil if it does.
+func (c *call) impatience(s state, now time.Time) *LimitError {
+	wait := s.until.Sub(now)
 	switch {
-	case p.refusal.banned:
-		return c.limitError(p, "the Transport does not wait for the end of a ban", nil)
-	case c.waited+wait+wait/10 > c.maxWait:
-		return c.limitError(p, c.tooLong(), nil)
-	case c.deadlineBefore(p.until):
-		return c.limitError(p, tooLate, context.DeadlineExceeded)
+	case s.banned:
+		return c.limitError(s, "the Transport does not wait for the end of a ban", nil)
+	case c.deadlineBefore(s.until), c.waited+wait+wait/10 > c.maxWait:
+		return c.tooLong(s)
 	}
 	return nil
 }
 
-const tooLate = "the deadline of the request is earlier"
-
-func (c *call) tooLong() string {
-	return fmt.Sprintf("the request would wait longer than Options.MaxWait (%v)", c.maxWait)
+// tooLong is the error of a request that does not wait for the end of a state, since its
+// deadline or MaxWait is earlier.
+func (c *call) tooLong(s state) *LimitError {
+	if c.deadlineBefore(s.until) {
+		return c.limitError(s, "the deadline of the request is earlier", context.DeadlineExceeded)
+	}
+	return c.limitError(s, fmt.Sprintf("the request would wait longer than Options.MaxWait (%v)", c.maxWait), nil)
 }
 
 func (c *call) deadlineBefore(t time.Time) bool {
@@ -84,21 +81,15 @@ func (c *call) deadlineBefore(t time.Time) bool {
 	return ok && !deadline.After(t)
 }
 
-func (c *call) limitError(p pause, reason string, cause error) *LimitError {
+func (c *call) limitError(s state, reason string, cause error) *LimitError {
 	return &LimitError{
-		host:    c.request.URL.Host,
-		Until:   p.until,
-		Banned:  p.refusal.banned,
-		Status:  p.status,
-		Code:    p.refusal.code,
-		Message: p.refusal.message,
-		reason:  reason,
-		cause:   cause,
+		Until: s.until, Banned: s.banned, Status: s.status, Code: s.code, Message: s.message,
+		host: c.request.URL.Host, reason: reason, cause: cause,
 	}
 }
 
-// sleep waits for the end of a pause and a random time more, as far as MaxWait and the
-// deadline of the request leave room.
+// sleep waits for a time and a random time more, as far as MaxWait and the deadline of the
+// request leave room.
 func (c *call) sleep(wait time.Duration) error {
 	ctx := c.request.Context()
 	room := c.maxWait - c.waited - wait
@@ -140,11 +131,7 @@ func (c *call) takeTurn() (*ratelimit.Decision, error) {
 	case err != nil && (d.Plan == nil || errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded)):
 		return nil, fmt.Errorf("transport: Options.Limiter cannot decide: %w", err)
 	}
-	p := pause{until: time.Now().Add(d.RetryAfter)}
-	if c.deadlineBefore(p.until) {
-		return nil, c.limitError(p, tooLate, context.DeadlineExceeded)
-	}
-	return nil, c.limitError(p, c.tooLong(), nil)
+	return nil, c.tooLong(state{until: time.Now().Add(d.RetryAfter)})
 }
 
 // waitForTurn returns the decision of the plan. If the request does not wait any more, it

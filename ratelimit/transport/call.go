@@ -2,7 +2,6 @@ package transport
 
 import (
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -19,7 +18,7 @@ type call struct {
 // do sends the request until it is served or cannot wait any longer.
 func (c *call) do() (*http.Response, error) {
 	for {
-		probe, err := c.admit()
+		allowed, err := c.admit()
 		if err != nil {
 			if !c.sent && c.request.Body != nil {
 				c.request.Body.Close()
@@ -41,7 +40,7 @@ func (c *call) do() (*http.Response, error) {
 			resp.Body = http.NoBody
 		}
 		c.notices.read(c.request, resp)
-		again, err := c.learn(resp, probe)
+		again, err := c.learn(resp, allowed)
 		if err != nil {
 			return nil, err
 		}
@@ -51,41 +50,31 @@ func (c *call) do() (*http.Response, error) {
 	}
 }
 
-// learn notes what resp says about the next requests. It returns true if the request
-// is to be sent again, and an error if it was refused and cannot be. In both cases it
-// closes the body.
-func (c *call) learn(resp *http.Response, probe bool) (again bool, err error) {
+// learn notes what resp, to a request that was allowed at the time sent, says about the
+// next ones. It returns true if the request is to be sent again, and an error if it was
+// refused and cannot be. In both cases it closes the body.
+func (c *call) learn(resp *http.Response, sent time.Time) (again bool, err error) {
 	now := time.Now()
-	v := judge(resp, now)
-	if !v.refused {
-		if probe && resp.StatusCode < 500 {
-			c.pauses.end(c.key)
+	said, refused := judge(resp, now)
+	if refused {
+		c.denials++
+		if said.until.IsZero() {
+			said.until = now.Add(backoff(c.denials))
 		}
-		if v.wait > 0 {
-			c.pauses.begin(c.key, pause{until: now.Add(v.wait), status: resp.StatusCode}, now, probe)
-		}
+	}
+	c.states.learn(c.key, said, sent) // before the body, which may take its time
+	failing := resp.StatusCode == http.StatusServiceUnavailable && !(idempotent(c.request) && replayable(c.request))
+	if !refused || failing { // a service that fails may have begun with the request
 		return false, nil
 	}
-	c.denials++
-	if v.wait == 0 {
-		v.wait = backoff(c.denials)
-	}
-	p := pause{until: now.Add(v.wait), status: resp.StatusCode}
-	c.pauses.begin(c.key, p, now, probe) // before the body, which may take its time
-	if !v.busy {
-		p.refusal = readRefusal(resp)
-		c.pauses.begin(c.key, p, now, false)
-	}
-	limit := c.impatience(p, now)
-	switch {
-	case v.busy && (limit != nil || !replayable(c.request) || !idempotent(c.request)):
-		return false, nil // the response of a service that fails is for the caller
-	case limit == nil && !replayable(c.request):
-		limit = c.limitError(p, "the body of the request cannot be sent again, since it has no GetBody", nil)
-	}
+	said.readBody(resp)
+	c.states.learn(c.key, said, sent)
 	discard(resp.Body)
-	if limit != nil {
+	if limit := c.impatience(said, now); limit != nil {
 		return false, limit
+	}
+	if !replayable(c.request) {
+		return false, c.limitError(said, "the body of the request cannot be sent again, since it has no GetBody", nil)
 	}
 	return true, nil
 }
@@ -124,75 +113,4 @@ func idempotent(r *http.Request) bool {
 		return true
 	}
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
-}
-
-// probeInterval is how often one request is sent during a long pause, to notice that
-// it has ended early: a ban was ended by hand, or the client has a larger plan.
-const probeInterval = 15 * time.Minute
-
-// A pause is a time in which the requests of a key are not sent.
-type pause struct {
-	until   time.Time
-	probe   time.Time // from when on one request is sent to see whether the pause holds
-	status  int       // of the response that began it
-	refusal refusal
-}
-
-// pauses holds the pauses of all keys. The zero value is ready for use.
-type pauses struct {
-	mu    sync.Mutex
-	byKey map[string]pause
-	sweep int // the number of pauses at which those that are over are removed
-}
-
-// at returns the pause of key that is in force at the time now. If the request may be
-// sent in spite of it, to see whether it holds, probe is true: for one request in each
-// probeInterval.
-func (p *pauses) at(key string, now time.Time) (current pause, paused, probe bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	current, paused = p.byKey[key]
-	if !paused {
-		return pause{}, false, false
-	}
-	if !now.Before(current.until) {
-		delete(p.byKey, key)
-		return pause{}, false, false
-	}
-	if now.Before(current.probe) {
-		return current, true, false
-	}
-	current.probe = now.Add(probeInterval)
-	p.byKey[key] = current
-	return current, true, true
-}
-
-// begin pauses key. Of two pauses the one that ends later counts, except that the
-// answer to a probe replaces the pause that it was sent in.
-func (p *pauses) begin(key string, next pause, now time.Time, probe bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !probe && p.byKey[key].until.After(next.until) {
-		return
-	}
-	next.probe = now.Add(probeInterval)
-	if p.byKey == nil {
-		p.byKey = make(map[string]pause)
-	}
-	p.byKey[key] = next
-	if len(p.byKey) > max(p.sweep, 100) {
-		for k, old := range p.byKey {
-			if !now.Before(old.until) {
-				delete(p.byKey, k)
-			}
-		}
-		p.sweep = 2 * len(p.byKey)
-	}
-}
-
-// end ends the pause of key.
-func (p *pauses) end(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byKey, key)
 }

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"time"
 
-	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
@@ -75,36 +74,4 @@ func ExampleOptions_plan() {
 	// 200 OK
 	// 200 OK
 	// limited: true
-}
-
-// Each deprecation is reported once.
-func ExampleOptions_onDeprecated() {
-	old := deprecation.MustNew(deprecation.Options{
-		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
-		Sunset:    time.Date(2199, time.December, 5, 0, 0, 0, 0, time.UTC),
-		Successor: "/v2/pets",
-	})
-	server := httptest.NewServer(old.Enforce(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, "hello")
-	})))
-	defer server.Close()
-
-	limits, err := transport.New(transport.Options{
-		OnDeprecated: func(r *http.Request, n deprecation.Notice) {
-			fmt.Println(r.Method, r.URL.Path, "will be removed on", n.Sunset.Format(time.DateOnly))
-		},
-	})
-	if err != nil {
-		panic(err)
-	}
-	client := &http.Client{Transport: limits}
-	for range 3 {
-		response, err := client.Get(server.URL + "/v1/pets")
-		if err != nil {
-			panic(err)
-		}
-		response.Body.Close()
-	}
-	// Output:
-	// GET /v1/pets will be removed on 2199-12-05
 }

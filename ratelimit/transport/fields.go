@@ -39,9 +39,7 @@ func readLimits(h http.Header, server time.Time) limits {
 	for _, prefix := range []string{"X-Ratelimit-", "Ratelimit-"} {
 		l.readPairs(h[prefix+"Remaining"], h[prefix+"Reset"], server)
 	}
-	for _, q := range parseRateLimit(h["Ratelimit"]) {
-		l.add(q.remaining, q.reset)
-	}
+	l.readList(h["Ratelimit"])
 	return l
 }
 
@@ -156,56 +154,40 @@ const (
 )
 
 var (
-	listSyntax  = regexp.MustCompile(`^ *(?:` + sfMember + `(?:[ \t]*,[ \t]*` + sfMember + `)*)? *$`)
-	firstMember = regexp.MustCompile(`^[ \t]*(` + sfMember + `)[ \t]*(?:,|$)`)
-	quotaSyntax = regexp.MustCompile(`^` + sfString + `(` + sfParameters + `)$`)
-	parameter   = regexp.MustCompile(`; *(` + sfKey + `)(?:=(` + sfBareItem + `))?`)
+	listSyntax   = regexp.MustCompile(`^ *(?:` + sfMember + `(?:[ \t]*,[ \t]*` + sfMember + `)*)? *$`)
+	memberSyntax = regexp.MustCompile(`[ \t]*(` + sfMember + `)[ \t]*(?:,|$)`)
+	quotaSyntax  = regexp.MustCompile(`^` + sfString + `(` + sfParameters + `)$`)
+	parameter    = regexp.MustCompile(`; *(` + sfKey + `)(?:=(` + sfBareItem + `))?`)
 )
 
-// quotaState is what a RateLimit field says about one quota.
-type quotaState struct {
-	remaining int64
-	reset     time.Duration // 0: not given
-}
-
-// parseRateLimit reads the RateLimit fields of a message: a List of Strings, each with
-// the Integer r, what remains, for the next t seconds (draft-11 section 4). A member
-// that is not a String or has no r is malformed and ignored. A field that is not a
-// List is ignored as a whole.
-func parseRateLimit(fields []string) []quotaState {
+// readList reads the RateLimit fields of a message: a List of Strings, each with the
+// Integer r, what remains, for the next t seconds (draft-11 section 4). A member that is
+// not a String or has no r is malformed and ignored. A field that is not a List is ignored
+// as a whole.
+func (l *limits) readList(fields []string) {
 	field := strings.Join(fields, ", ")
 	if len(field) > maxFieldBytes || !listSyntax.MatchString(field) {
-		return nil
+		return
 	}
-	var states []quotaState
-	for {
-		match := firstMember.FindStringSubmatch(field)
-		if match == nil {
-			return states
-		}
-		field = field[len(match[0]):]
-		if quota := quotaSyntax.FindStringSubmatch(match[1]); quota != nil {
+	for _, member := range memberSyntax.FindAllStringSubmatch(field, -1) {
+		if quota := quotaSyntax.FindStringSubmatch(member[1]); quota != nil {
 			r, ok := integerParameter(quota[1], "r")
 			t, _ := integerParameter(quota[1], "t")
 			if ok {
-				states = append(states, quotaState{r, seconds(t)})
+				l.add(r, seconds(t))
 			}
 		}
 	}
 }
 
-// integerParameter returns the value of a parameter, if it is an Integer that is not
-// negative. If the key is repeated, the last one counts (RFC 9651 section 4.2.3.2).
+// integerParameter returns the value of a parameter, or 0 and false if it is not an Integer
+// of 0 or more. If the key is repeated, the last one counts (RFC 9651 section 4.2.3.2).
 func integerParameter(parameters, key string) (n int64, ok bool) {
+	value := ""
 	for _, match := range parameter.FindAllStringSubmatch(parameters, -1) {
 		if match[1] == key {
-			var err error
-			n, err = strconv.ParseInt(match[2], 10, 64)
-			ok = err == nil && n >= 0
+			value = match[2]
 		}
 	}
-	if !ok {
-		return 0, false
-	}
-	return n, true
+	return parseInteger(value)
 }

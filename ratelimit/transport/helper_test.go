@@ -94,7 +94,7 @@ func newTransport(t *testing.T, base http.RoundTripper, opts transport.Options) 
 	opts.Base = base
 	rt, err := transport.New(opts)
 	must(t, err)
-	transport.WithoutJitter(rt)
+	transport.SetJitter(rt, func(time.Duration) time.Duration { return 0 })
 	return rt
 }
 

@@ -31,8 +31,8 @@ type LimitError struct {
 	// Status, Code and Message are those of the response that named the limit: 429,
 	// 403 or 503, or another status if that response was the last one before the limit
 	// was reached. Code and Message are from its body, if that is the envelope of
-	// package apierror, problem details or an error of package gatehouseconnect, and
-	// else empty. Status is 0 if the limit is Options.Plan.
+	// package apierror or problem details, and else empty. Status is 0 if the limit is
+	// Options.Plan.
 	Status  int
 	Code    apierror.Code
 	Message string

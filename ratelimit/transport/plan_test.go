@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -48,26 +49,30 @@ func TestPlanHoldsBeforeARequestIsSent(t *testing.T) {
 }
 
 func TestPlanFailsFast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		rt := newTransport(t, s, withPlan(t, ratelimit.PerDay(1)))
-		get(t, rt, url)
-		r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-		_, err := rt.RoundTrip(r)
-		if limit := limitOf(t, err); limit.Status != 0 || limit.RetryAfter() != 24*time.Hour || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the error is %+v, want a limit of the plan for 24h", limit)
-		}
-		const want = "transport: api.example.com is limited by Options.Plan until 2000-01-02T00:00:00Z: the request would wait longer than Options.MaxWait (2m0s)"
-		if err.Error() != want {
-			t.Errorf("the error is %q, want %q", err, want)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := rt.RoundTrip(r.WithContext(ctx)); !errors.Is(err, context.DeadlineExceeded) || limitOf(t, err) == nil {
-			t.Errorf("with a deadline the error is %v, want a LimitError that wraps DeadlineExceeded", err)
-		}
-		s.expect(t, "0s")
-	})
+	for maxWait, text := range map[time.Duration]string{0: "2m0s", -1: "0s"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScript()
+			opts := withPlan(t, ratelimit.PerDay(1))
+			opts.MaxWait = maxWait
+			rt := newTransport(t, s, opts)
+			get(t, rt, url)
+			r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+			_, err := rt.RoundTrip(r)
+			if limit := limitOf(t, err); limit.Status != 0 || limit.RetryAfter() != 24*time.Hour || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the error is %+v, want a limit of the plan for 24h", limit)
+			}
+			want := "transport: api.example.com is limited by Options.Plan until 2000-01-02T00:00:00Z: the request would wait longer than Options.MaxWait (" + text + ")"
+			if err.Error() != want {
+				t.Errorf("the error is %q, want %q", err, want)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := rt.RoundTrip(r.WithContext(ctx)); !errors.Is(err, context.DeadlineExceeded) || limitOf(t, err) == nil {
+				t.Errorf("with a deadline the error is %v, want a LimitError that wraps DeadlineExceeded", err)
+			}
+			s.expect(t, "0s")
+		})
+	}
 }
 
 // An engine with a clock that is behind counts windows that seem to have ended.
@@ -81,20 +86,6 @@ func TestPlanOfAnEngineWithAnotherClock(t *testing.T) {
 			get(t, rt, url)
 		}
 		s.expect(t, "0s", "17s", "1m0s", "1m0s")
-	})
-}
-
-func TestPlanWithoutWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opts := withPlan(t, ratelimit.PerMinute(1))
-		opts.MaxWait = -1
-		rt := newTransport(t, newScript(), opts)
-		if got := get(t, rt, url); got != "200" {
-			t.Errorf("the first request: %s, want 200", got)
-		}
-		if got := get(t, rt, url); !strings.Contains(got, "Options.Plan until 2000-01-01T00:01:00Z") {
-			t.Errorf("the second request: %s, want a LimitError", got)
-		}
 	})
 }
 
@@ -147,13 +138,14 @@ func TestPlanInAPause(t *testing.T) {
 		keeps   bool     // the limiter cannot give units back
 	}{
 		"within the window":    {"17", 20 * time.Second, []string{"1s", "19s"}, [2]int64{2, 2}, false},
-		"longer than a window": {"70", 73 * time.Second, []string{"1s", "1m12s"}, [2]int64{1, 2}, false},
-		"without refunds":      {"70", 73 * time.Second, []string{"1s", "1m12s"}, [2]int64{1, 3}, true},
+		"longer than a window": {"70", 73 * time.Second, []string{"1s", "1m2s"}, [2]int64{1, 2}, false},
+		"without refunds":      {"70", 73 * time.Second, []string{"1s", "1m2s"}, [2]int64{1, 3}, true},
 		"too long to wait":     {"3000", 3 * time.Second, []string{"1s"}, [2]int64{1, 1}, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			engine, plan := newEngine(t), planOf(ratelimit.PerMinute(10), ratelimit.PerHour(100))
-			slow := &slowLimiter{Limiter: engine}
+			var delay atomic.Int64
+			slow := hooked{engine, func(context.Context) error { time.Sleep(time.Duration(delay.Load())); return nil }}
 			limiter := ratelimit.Limiter(slow)
 			if test.keeps {
 				limiter = struct{ ratelimit.Limiter }{slow} // is not an Adjuster
@@ -166,10 +158,10 @@ func TestPlanInAPause(t *testing.T) {
 			rt := newTransport(t, base, transport.Options{Plan: plan, Limiter: limiter})
 			go get(t, rt, url)
 			synctest.Wait()
-			slow.delay.Store(int64(1500 * time.Millisecond))
+			delay.Store(int64(1500 * time.Millisecond))
 			go get(t, rt, url) // takes its turn while the answer to the first arrives
 			synctest.Wait()
-			slow.delay.Store(0)
+			delay.Store(0)
 			time.Sleep(test.at)
 			if got := usage(t, engine, plan); got != test.used {
 				t.Errorf("used of the minute and of the hour: %v, want %v", got, test.used)
@@ -183,38 +175,77 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// slowLimiter decides after a delay.
-type slowLimiter struct {
+// hooked is an engine that calls a function first.
+type hooked struct {
 	*memory.Limiter
-	delay atomic.Int64
+	before func(context.Context) error
 }
 
-func (s *slowLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	time.Sleep(time.Duration(s.delay.Load()))
-	return s.Limiter.Take(ctx, subject, plan, cost)
+func (h hooked) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if err := h.before(ctx); err != nil {
+		return ratelimit.Decision{}, err
+	}
+	return h.Limiter.Take(ctx, subject, plan, cost)
 }
 
-// down is an engine that fails.
-type down struct{}
-
-func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, ratelimit.ErrUnavailable
+// An engine that fails or hangs has reached no limit.
+func TestPlanOfAnEngineThatFails(t *testing.T) {
+	down := func(context.Context) error { return ratelimit.ErrUnavailable }
+	hangs := func(ctx context.Context) error {
+		<-ctx.Done()
+		return fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, ctx.Err())
+	}
+	for name, test := range map[string]struct {
+		before  func(context.Context) error
+		maxWait time.Duration
+		timeout time.Duration
+		want    error
+	}{
+		"down":                       {down, 0, time.Minute, ratelimit.ErrUnavailable},
+		"down, no time left":         {down, 0, -1, context.DeadlineExceeded},
+		"hangs":                      {hangs, 10 * time.Second, time.Minute, context.DeadlineExceeded},
+		"hangs, and no time to wait": {hangs, -1, time.Minute, context.DeadlineExceeded},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
+			defer cancel()
+			s := newScript()
+			rt := newTransport(t, s, transport.Options{Plan: planOf(ratelimit.PerMinute(1)), Limiter: hooked{newEngine(t), test.before}, MaxWait: test.maxWait})
+			r, _ := http.NewRequestWithContext(ctx, "GET", url, nil)
+			_, err := rt.RoundTrip(r)
+			if errors.As(err, new(*transport.LimitError)) || !errors.Is(err, test.want) {
+				t.Errorf("the error is %v, want one that wraps %v and is not a LimitError", err, test.want)
+			}
+			s.expect(t)
+		})
+	}
 }
 
-func TestPlanWithoutEngine(t *testing.T) {
+// Nor has one that fails, by a timeout of its own, while requests wait for their turn.
+func TestPlanOfAnEngineThatFailsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		rt := newTransport(t, s, transport.Options{Plan: planOf(ratelimit.PerDay(1)), Limiter: down{}})
-		r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-		if _, err := rt.RoundTrip(r); !errors.Is(err, ratelimit.ErrUnavailable) {
-			t.Errorf("the error is %v, want ErrUnavailable", err)
+		var fails atomic.Bool
+		limiter := hooked{newEngine(t), func(context.Context) error {
+			if fails.Load() {
+				return fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, context.DeadlineExceeded)
+			}
+			return nil
+		}}
+		rt := newTransport(t, newScript(), transport.Options{Plan: planOf(ratelimit.PerMinute(1)), Limiter: limiter, MaxWait: time.Hour})
+		get(t, rt, url)
+		var all sync.WaitGroup
+		for range 2 { // one sleeps, one queues
+			all.Go(func() {
+				r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+				_, err := rt.RoundTrip(r)
+				if errors.As(err, new(*transport.LimitError)) || !errors.Is(err, ratelimit.ErrUnavailable) {
+					t.Errorf("got error %v, want one that wraps ErrUnavailable and is not a LimitError", err)
+				}
+			})
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := rt.RoundTrip(r.WithContext(ctx)); !errors.Is(err, context.Canceled) {
-			t.Errorf("the error is %v, want that of the context", err)
-		}
-		s.expect(t)
+		synctest.Wait()
+		fails.Store(true)
+		all.Wait()
 	})
 }
 
@@ -230,6 +261,17 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
+// gatehouse is a service that limits one caller.
+func gatehouse(t *testing.T, plan *ratelimit.Plan, opts limit.Options, serve http.HandlerFunc) (handlerTransport, *memory.Limiter) {
+	t.Helper()
+	engine := newEngine(t)
+	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
+	}, opts)
+	must(t, err)
+	return handlerTransport{limited(serve)}, engine
+}
+
 // Many goroutines behind a Gatehouse: all are served in the end, few are refused, and
 // the client is not banned although the penalty is strict.
 func TestAgainstGatehouse(t *testing.T) {
@@ -237,21 +279,18 @@ func TestAgainstGatehouse(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			var refused, banned atomic.Int64
 			plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-			limited, err := limit.New(newEngine(t), func(*http.Request) (ratelimit.Caller, error) {
-				return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
-			}, limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+			service, _ := gatehouse(t, plan, limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 				switch d.Outcome {
 				case ratelimit.Limited:
 					refused.Add(1)
 				case ratelimit.Banned:
 					banned.Add(1)
 				}
-			}})
-			must(t, err)
+			}}, http.NotFound)
 			if opts.Plan != nil {
 				opts.Limiter = newEngine(t)
 			}
-			opts.Base, opts.MaxWait = handlerTransport{limited(http.NotFoundHandler())}, time.Hour
+			opts.Base, opts.MaxWait = service, time.Hour
 			rt, err := transport.New(opts)
 			must(t, err)
 			begin := time.Now()
@@ -279,79 +318,40 @@ func TestAgainstGatehouse(t *testing.T) {
 	}
 }
 
-// An engine that hangs has reached no limit.
-func TestPlanOfAnEngineThatHangs(t *testing.T) {
-	for _, maxWait := range []time.Duration{-1, 10 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			opts := withPlan(t, ratelimit.PerMinute(1))
-			opts.MaxWait = maxWait
-			opts.Limiter = slowEngine{opts.Limiter, time.Hour}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			r, _ := http.NewRequestWithContext(ctx, "GET", url, nil)
-			s := newScript()
-			_, err := newTransport(t, s, opts).RoundTrip(r)
-			var limit *transport.LimitError
-			if err == nil || errors.As(err, &limit) || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("MaxWait %v: got error %v, want one that wraps the deadline and is not a LimitError", maxWait, err)
-			}
-			s.expect(t)
-		})
-	}
-}
-
-// Nor has one that fails, by a timeout of its own, while requests wait for their turn.
-func TestPlanOfAnEngineThatFailsLater(t *testing.T) {
+// A service that writes errors of its own bans a client, which does not wait for the end.
+func TestBanOfGatehouse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opts := withPlan(t, ratelimit.PerMinute(1))
-		opts.MaxWait = time.Hour
-		engine := &failingEngine{Limiter: opts.Limiter}
-		opts.Limiter = engine
-		s := newScript()
-		rt := newTransport(t, s, opts)
-		get(t, rt, url)
-		var all sync.WaitGroup
-		for range 2 { // one sleeps, one queues
-			all.Go(func() {
-				r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-				_, err := rt.RoundTrip(r)
-				var limit *transport.LimitError
-				if errors.As(err, &limit) || !errors.Is(err, ratelimit.ErrUnavailable) {
-					t.Errorf("got error %v, want one that wraps ErrUnavailable and is not a LimitError", err)
-				}
-			})
+		own := &apierror.Responder{Write: func(w http.ResponseWriter, _ *http.Request, e *apierror.Error) { http.Error(w, "No.", e.Status) }}
+		service, engine := gatehouse(t, planOf(ratelimit.PerDay(10)), limit.Options{Errors: own}, http.NotFound)
+		must(t, engine.Ban(t.Context(), "owner:17", time.Minute, ""))
+		if got := get(t, newTransport(t, service, transport.Options{}), url); !strings.Contains(got, "has banned this client until 2000-01-01T00:01:00Z (429)") {
+			t.Errorf("the caller gets %q, want a LimitError of the ban at once", got)
 		}
-		synctest.Wait()
-		engine.fails.Store(true)
-		all.Wait()
 	})
 }
 
-type failingEngine struct {
-	ratelimit.Limiter
-	fails atomic.Bool
-}
-
-func (e *failingEngine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if e.fails.Load() {
-		return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, context.DeadlineExceeded)
-	}
-	return e.Limiter.Take(ctx, subject, plan, cost)
-}
-
-// A slowEngine needs a time for each decision.
-type slowEngine struct {
-	ratelimit.Limiter
-	needs time.Duration
-}
-
-func (e slowEngine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	timer := time.NewTimer(e.needs)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return e.Limiter.Take(ctx, subject, plan, cost)
-	case <-ctx.Done():
-		return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, ctx.Err())
+// A client whose requests reserve a whole day, and cost nothing when they are settled, does
+// not stop for the rest of it.
+func TestReservationsFillTheWindow(t *testing.T) {
+	for _, maxWait := range []time.Duration{-1, 48 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			opts := limit.Options{Context: true, Cost: func(*http.Request) int64 { return 1000 }}
+			service, _ := gatehouse(t, planOf(ratelimit.PerDay(5000)), opts, func(_ http.ResponseWriter, r *http.Request) {
+				time.Sleep(time.Second)
+				must(t, limit.FromContext(r.Context()).Settle(r.Context(), 0))
+			})
+			rt := newTransport(t, service, transport.Options{MaxWait: maxWait})
+			var done sync.WaitGroup
+			for range 5 {
+				done.Go(func() { get(t, rt, url) })
+			}
+			done.Wait()
+			if maxWait < 0 {
+				time.Sleep(time.Minute)
+			}
+			if got := get(t, rt, url); got != "200" || time.Now().Hour() > 0 || time.Now().Minute() > 1 {
+				t.Errorf("MaxWait %v: the next request gets %q after %v, want 200 after a minute", maxWait, got, time.Now())
+			}
+		})
 	}
 }

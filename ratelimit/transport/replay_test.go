@@ -26,59 +26,36 @@ func post(t *testing.T, body io.Reader) *http.Request {
 	return r
 }
 
+// The body is sent again, and the request of the caller is not changed.
 func TestReplaysABody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("429 Retry-After: 17", "429 Retry-After: 17")
-		if got := send(newTransport(t, s, transport.Options{}), post(t, strings.NewReader("pet"))); got != "200" {
+		r := post(t, strings.NewReader("pet"))
+		r.Header.Set("Accept", "application/json")
+		body := r.Body
+		if got := send(newTransport(t, s, transport.Options{}), r); got != "200" {
 			t.Errorf("the caller gets %q, want 200", got)
+		}
+		if r.Body != body || len(r.Header) != 1 {
+			t.Errorf("the request has another body or the header %v", r.Header)
 		}
 		s.expect(t, "0s pet", "17s pet", "34s pet")
 	})
 }
 
-// A body that cannot be read twice is sent once.
+// A body that cannot be read twice is sent once, and closed also if it is not sent.
 func TestDoesNotReplayAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429 Retry-After: 17")
+		s := newScript("429 Retry-After: 17", "429 Retry-After: 3600")
 		rt := newTransport(t, s, transport.Options{})
-		body := &closing{Reader: strings.NewReader("pet")}
-		_, err := rt.RoundTrip(post(t, body))
-		if limit := limitOf(t, err); limit.Status != 429 || !strings.Contains(err.Error(), "no GetBody") {
-			t.Errorf("the error is %v, want that the body cannot be sent again", err)
-		}
-		s.expect(t, "0s pet")
-
-		// During the pause the next one waits, since it was not sent yet.
-		if got := send(rt, post(t, &closing{Reader: strings.NewReader("pet")})); got != "200" {
-			t.Errorf("the next request gets %q, want 200", got)
-		}
-		s.expect(t, "0s pet", "17s pet")
-	})
-}
-
-// RoundTrip closes the body also of a request that it does not send.
-func TestClosesTheBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rt := newTransport(t, newScript("429 Retry-After: 3600"), transport.Options{})
-		for i := range 2 {
+		for i, want := range []string{"since it has no GetBody", "MaxWait (2m0s)", "MaxWait (2m0s)"} { // the second waits, since it was not sent yet
 			body := &closing{Reader: strings.NewReader("pet")}
-			if _, err := rt.RoundTrip(post(t, body)); err == nil || body.closed != 1 {
-				t.Errorf("request %d: %v, and the body was closed %d times; want an error, and once", i+1, err, body.closed)
+			_, err := rt.RoundTrip(post(t, body))
+			if limit := limitOf(t, err); limit.Status != 429 || !strings.HasSuffix(err.Error(), want) || body.closed != 1 {
+				t.Errorf("request %d: %v, and the body was closed %d times; want an error that ends with %q, and once", i+1, err, body.closed, want)
 			}
 		}
-	})
-}
-
-// The request of the caller is not changed.
-func TestDoesNotChangeTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := post(t, strings.NewReader("pet"))
-		r.Header.Set("Accept", "application/json")
-		body := r.Body
-		send(newTransport(t, newScript("429 Retry-After: 1"), transport.Options{}), r)
-		if r.Body != body || len(r.Header) != 1 {
-			t.Errorf("the request has another body or the header %v", r.Header)
-		}
+		s.expect(t, "0s pet", "17s pet")
 	})
 }
 
@@ -95,55 +72,38 @@ func TestGetBodyFails(t *testing.T) {
 	})
 }
 
-// A service that answers 503 may have begun with the request.
+// A service that answers 503 may have begun with the request: only one that may be sent
+// twice waits for it, or fails at once. The next ones do so whatever they are.
 func TestUnavailable(t *testing.T) {
+	const long = "api.example.com limits this client until 2000-01-01T01:00:17Z (503): the request would wait longer than Options.MaxWait (2m0s)"
+	once, again := []string{"503 full", "200 served", "503 full", long}, []string{"200 served", long, long}
 	for name, test := range map[string]struct {
 		method string
-		header http.Header
+		header string
 		body   io.Reader
-		again  bool
+		want   []string
 	}{
-		"GET":                     {method: "GET", again: true},
-		"no method, which is GET": {method: "", again: true},
-		"PUT":                     {method: "PUT", body: strings.NewReader("pet"), again: true},
-		"DELETE":                  {method: "DELETE", again: true},
-		"POST":                    {method: "POST", body: strings.NewReader("pet")},
-		"PATCH":                   {method: "PATCH", body: strings.NewReader("pet")},
-		"POST with a key":         {method: "POST", body: strings.NewReader("pet"), header: http.Header{"Idempotency-Key": {"17"}}, again: true},
-		"POST with an X- key":     {method: "POST", body: strings.NewReader("pet"), header: http.Header{"X-Idempotency-Key": {"17"}}, again: true},
-		"PUT of a stream":         {method: "PUT", body: &closing{Reader: strings.NewReader("pet")}},
+		"GET":                     {method: "GET", want: again},
+		"no method, which is GET": {method: "", want: again},
+		"PUT":                     {method: "PUT", body: strings.NewReader("pet"), want: again},
+		"DELETE":                  {method: "DELETE", want: again},
+		"POST":                    {method: "POST", body: strings.NewReader("pet"), want: once},
+		"PATCH":                   {method: "PATCH", body: strings.NewReader("pet"), want: once},
+		"POST with a key":         {method: "POST", body: strings.NewReader("pet"), header: "Idempotency-Key", want: again},
+		"POST with an X- key":     {method: "POST", body: strings.NewReader("pet"), header: "X-Idempotency-Key", want: again},
+		"PUT of a stream":         {method: "PUT", body: &closing{Reader: strings.NewReader("pet")}, want: once},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			s := newScript("503 Retry-After: 17\n\nfull", "200 \n\nserved")
-			r, err := http.NewRequestWithContext(t.Context(), test.method, url, test.body)
-			must(t, err)
-			r.Method = test.method
-			for name, values := range test.header {
-				r.Header[name] = values
-			}
-			want := "503 full"
-			if test.again {
-				want = "200 served"
-			}
-			if got := send(newTransport(t, s, transport.Options{}), r); got != want {
-				t.Errorf("the caller gets %q, want %q", got, want)
+			rt := newTransport(t, newScript("503 Retry-After: 17\n\nfull", "200 \n\nserved", "503 Retry-After: 3600\n\nfull"), transport.Options{})
+			for i, want := range test.want {
+				r, err := http.NewRequestWithContext(t.Context(), test.method, url, test.body)
+				must(t, err)
+				r.Method = test.method
+				r.Header[test.header] = []string{"17"}
+				if got := send(rt, r); got != want {
+					t.Errorf("request %d: the caller gets %q, want %q", i+1, got, want)
+				}
 			}
 		})
 	}
-}
-
-// A long 503 is for the caller; requests during its time are not sent.
-func TestUnavailableForLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("503 Retry-After: 3600\nContent-Type: application/json\n\n{}")
-		rt := newTransport(t, s, transport.Options{})
-		if got := get(t, rt, url); got != "503 {}" {
-			t.Errorf("the caller gets %q, want the response with its body", got)
-		}
-		const want = "api.example.com limits this client until 2000-01-01T01:00:00Z (503): the request would wait longer than Options.MaxWait (2m0s)"
-		if got := get(t, rt, url); got != want {
-			t.Errorf("the next caller gets %q, want %q", got, want)
-		}
-		s.expect(t, "0s")
-	})
 }

@@ -16,26 +16,28 @@
 //	any status, a quota exhausted                 the next ones wait until its reset
 //	a ban, or a wait longer than Options.MaxWait  fail at once with a LimitError
 //
-// So a caller never sees a 429: it gets the response to a later attempt, or a
-// [LimitError], which says until when to wait. A request that would outlast the deadline
-// of its context also fails at once.
+// So a caller never sees a 429: it gets the response to a later attempt, or a [LimitError]
+// that says until when to wait, also at once if the deadline of its context is earlier.
 //
 // Quotas are read from X-RateLimit-Remaining and -Reset, and from RateLimit of
-// draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, as Gatehouse and GitHub
-// send it, also in milliseconds, or a number of seconds. Times are compared with the Date
-// of the response, so that the clock of this process need not be right.
+// draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, also in milliseconds, or a
+// number of seconds. Times are compared with the Date of the response, not with this clock.
 //
-// All requests of a key, by default a host and its credentials, share one pause. A random
-// time is added to each wait, up to a tenth of it, twice that after a second denial and so
-// on up to 30 seconds, so that many processes do not return at the same instant. During a
-// pause of an hour, one request every 15 minutes is sent to see whether it still holds.
+// A ban is a 429 with X-RateLimit-Banned, or with an envelope of package apierror or problem
+// details that says so.
+//
+// All requests of a key, by default a host and its credentials, share one pause or ban. In a
+// long one a request is sent every 15 minutes, and its response replaces what was known. If
+// none was refused yet, the first is sent after a minute: the service may have given units
+// back. A random time is added to each wait, up to a tenth of it, twice that after a second
+// denial and so on up to 30 seconds, so that not all processes return at the same instant.
 //
 // # What is sent again
 //
 // A request that was refused by a limit was not processed, and is sent again whatever
 // its method, if its body can be: http.NewRequest sets GetBody for the usual readers.
-// A request answered with 503 is sent again if its method is idempotent or it has an
-// Idempotency-Key; otherwise the caller gets the 503. Other failures are not retried.
+// After a 503 it must also be idempotent, by its method or with an Idempotency-Key;
+// otherwise the caller gets the 503. Other failures are not retried.
 //
 // # A plan of the client's own
 //
@@ -81,7 +83,7 @@ type Transport struct {
 	adjuster engine.Adjuster // nil: the limiter is none
 	onWait   func(*http.Request, time.Duration)
 
-	pauses  pauses
+	states  states
 	notices notices
 }
 
@@ -117,10 +119,11 @@ func New(opts Options) (*Transport, error) {
 }
 
 // RoundTrip sends the request, when it may be sent, and returns the response. If the
-// server refuses it with 429, or with 403 and fields that name a limit, RoundTrip waits
-// and sends it again, or returns a [*LimitError]: it never returns such a response, so
-// that a caller sees the same error whether the request was refused or not sent at all.
-// This differs from what [http.RoundTripper] asks for.
+// server refuses it with 429, with 403 and fields that name a limit, or with 503 and
+// Retry-After while it may be sent again, RoundTrip waits and sends it again, or returns a
+// [*LimitError]: it never returns such a response, so that a caller sees the same error
+// whether the request was refused or not sent at all. This differs from what
+// [http.RoundTripper] asks for.
 //
 // RoundTrip reads up to 72 KiB of the body of a refusal. MaxWait does not limit the time
 // that this takes: give requests a deadline.
@@ -175,7 +178,8 @@ type Options struct {
 	Limiter ratelimit.Limiter
 
 	// OnWait is called before a request waits because of an answer of the server, with
-	// the time that it will wait. Nil works. OnWait must be safe for concurrent use.
+	// the time that it will wait. In a long pause it waits several times. Nil works.
+	// OnWait must be safe for concurrent use.
 	OnWait func(r *http.Request, wait time.Duration)
 
 	// OnDeprecated is called with the first response to a method and host that has

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,23 +38,16 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Requests with an empty key are sent as they are.
+// Requests with an empty key are sent as they are, and errors of the base are returned.
 func TestEmptyKey(t *testing.T) {
-	s := newScript("429 Retry-After: 17\n\nrefused", "429 Retry-After: 17\n\nrefused")
+	s := newScript("429 Retry-After: 17\n\nrefused", "429 Retry-After: 17\n\nrefused", "broken")
 	opts := withPlan(t, ratelimit.PerDay(1))
 	opts.Key = func(*http.Request) string { return "" }
 	rt := newTransport(t, s, opts)
-	for range 2 {
-		if got := get(t, rt, url); got != "429 refused" {
-			t.Errorf("the caller gets %q, want the response", got)
+	for _, want := range []string{"429 refused", "429 refused", errBroken.Error()} {
+		if got := get(t, rt, url); got != want {
+			t.Errorf("the caller gets %q, want %q", got, want)
 		}
-	}
-}
-
-func TestErrorsOfTheBase(t *testing.T) {
-	rt := newTransport(t, newScript("broken"), transport.Options{})
-	if got := get(t, rt, url); got != errBroken.Error() {
-		t.Errorf("the caller gets %q, want %q", got, errBroken)
 	}
 }
 
@@ -99,57 +93,38 @@ func TestBareResponses(t *testing.T) {
 	}
 }
 
+// A relative link has another target at each path, and is the same notice. A server that
+// sends another notice each time does not fill the memory, or the log.
 func TestReportsADeprecationOnce(t *testing.T) {
-	const deprecated = "200 Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\""
-	answers := []string{deprecated, deprecated, deprecated, deprecated, "200 Deprecation: true", "200", deprecated}
+	const (
+		deprecated = " 200 Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\""
+		relative   = " 200 Deprecation: @1764892801\nLink: <?v=2>; rel=\"successor-version\""
+	)
+	steps := []string{
+		"GET /pets/1" + deprecated, "GET /pets/2" + deprecated, "PUT /pets/1" + deprecated, "GET /pets/1" + deprecated,
+		"GET /old 200 Deprecation: true", "GET /new 200", "PUT /pets/1" + deprecated, "GET /cats/1" + relative, "GET /cats/2" + relative,
+	}
+	for i := range 1100 {
+		steps = append(steps, fmt.Sprintf("GET /n 200 Deprecation: @%d", i))
+	}
 	var got []string
-	rt := newTransport(t, newScript(answers...), transport.Options{OnDeprecated: func(r *http.Request, n deprecation.Notice) {
-		got = append(got, fmt.Sprint(r.Method, " ", r.URL, " ", n.Since.Unix(), " ", n.Successor))
+	s := newScript()
+	rt := newTransport(t, s, transport.Options{OnDeprecated: func(r *http.Request, n deprecation.Notice) {
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL.Path, " ", n.Since.Unix(), " ", n.Successor))
 	}})
-	for _, request := range []string{"GET /pets/1", "GET /pets/2", "PUT /pets/1", "GET /pets/1", "GET /old", "GET /new", "PUT /pets/1"} {
-		method, path, _ := strings.Cut(request, " ")
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://api.example.com"+path, nil)
+	for _, step := range steps {
+		parts := strings.SplitN(step, " ", 3)
+		s.answers = parts[2:]
+		r, err := http.NewRequestWithContext(t.Context(), parts[0], "http://api.example.com"+parts[1], nil)
 		must(t, err)
 		send(rt, r)
 	}
 	want := []string{
-		"GET http://api.example.com/pets/1 1764892800 http://api.example.com/v2/pets",
-		"PUT http://api.example.com/pets/1 1764892800 http://api.example.com/v2/pets",
-		"GET http://api.example.com/old -62135596800 ",
+		"GET /pets/1 1764892800 http://api.example.com/v2/pets", "PUT /pets/1 1764892800 http://api.example.com/v2/pets",
+		"GET /old -62135596800 ", "GET /cats/1 1764892801 http://api.example.com/cats/1?v=2",
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("reported:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// A relative link has another target at each path, and is the same notice.
-func TestReportsARelativeLinkOnce(t *testing.T) {
-	const deprecated = "200 Deprecation: @1764892800\nLink: <?v=2>; rel=\"successor-version\""
-	var got []string
-	rt := newTransport(t, newScript(deprecated, deprecated, deprecated), transport.Options{OnDeprecated: func(_ *http.Request, n deprecation.Notice) {
-		got = append(got, n.Successor)
-	}})
-	for _, path := range []string{"1", "2", "3"} {
-		get(t, rt, "http://api.example.com/pets/"+path)
-	}
-	if want := "http://api.example.com/pets/1?v=2"; len(got) != 1 || got[0] != want {
-		t.Errorf("reported are the successors %q, want %q alone", got, want)
-	}
-}
-
-// A server that sends another notice each time does not fill the memory, or the log.
-func TestReportsAreBounded(t *testing.T) {
-	var answers []string
-	for i := range 1100 {
-		answers = append(answers, fmt.Sprintf("200 Deprecation: @%d", i))
-	}
-	reports := 0
-	rt := newTransport(t, newScript(answers...), transport.Options{OnDeprecated: func(*http.Request, deprecation.Notice) { reports++ }})
-	for range 1100 {
-		get(t, rt, url)
-	}
-	if reports != 1000 {
-		t.Errorf("%d notices are reported, want 1000", reports)
+	if len(got) != 1000 || !slices.Equal(got[:4], want) {
+		t.Errorf("%d reports, which begin with\n%s\nwant 1000, which begin with\n%s", len(got), strings.Join(got[:4], "\n"), strings.Join(want, "\n"))
 	}
 }
 
