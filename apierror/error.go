@@ -139,7 +139,7 @@ func (e *Error) message() string {
 //	code                          status  when
 //	invalid_body                  400     the body is malformed, incomplete, or breaks its schema
 //	invalid_parameter             400     a query parameter is malformed, out of range or repeated
-//	invalid_request               400     there is more than one Authorization header, or a gateway refuses the path or Upgrade
+//	invalid_request               400     there is more than one Authorization header
 //	cost_exceeds_limit            400     the request costs more than a quota of the plan allows
 //	missing_api_key               401     no credentials were sent
 //	invalid_api_key               401     the credentials are malformed, unknown, expired or revoked
@@ -156,10 +156,9 @@ func (e *Error) message() string {
 //	client_banned                 429     the client or its network is temporarily banned; see Retry-After
 //	too_many_concurrent_requests  429     the client has as many requests in progress as it may; see Retry-After
 //	internal                      500     the service failed; the cause is in its log
-//	bad_gateway                   502     the service behind a gateway gave no usable response
 //	unavailable                   503     the service cannot answer at the moment; see Retry-After
 //	overloaded                    503     the service has as many requests in progress as it can handle; see Retry-After
-//	gateway_timeout               504     the service behind a gateway did not respond in time
+//	gateway_timeout               504     an RPC ended before it was counted
 //
 // These have values in [Error.Args]:
 //

@@ -21,6 +21,6 @@
 //
 // Of the packages below this one, bearer reads the credentials of the client, apikey
 // verifies them, and clientip finds its address. Package limit has rate limits of one line
-// each, inflight limits how many requests run at once, gateway forwards requests to another
-// server, jsonbody reads request bodies, and telemetry reports metrics and spans.
+// each, inflight limits how many requests run at once, jsonbody reads request bodies, and
+// telemetry reports metrics and spans.
 package middleware

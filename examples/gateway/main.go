@@ -1,120 +1,124 @@
-// Gateway is a whole API gateway: API keys, plans, bans, a deprecated route, request IDs,
-// an access log and errors in one envelope, in front of two services that have none of
-// these.
+// Gateway puts tokens, limits and errors in one envelope in front of a service that has none of
+// these, with httputil.ReverseProxy. What makes the proxy safe is in checkTarget and rewrite.
 //
 //	go run ./examples/gateway
+//	curl -i -H "Authorization: Bearer token-of-ann" http://127.0.0.1:8081/pets/rex
+//	curl -i http://127.0.0.1:8081/public/%2e%2e/pets/rex
 //
-// It prints KEY=…; paste this line into a second terminal, and then
-//
-//	curl -i -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/basket/
-//	curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/pets/rex
-//
-// The services get X-Owner in place of the key. Clients do not get the X-RateLimit-Limit and
-// X-Request-Id of the services, and get their Cache-Control. If a service is down, the
-// client gets 502 bad_gateway, which is not charged.
+// The service gets X-Owner in place of the token. If it is down, clients get 502 bad_gateway,
+// which is not charged.
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/middleware/gateway"
-	"github.com/animalstore/gatehouse/middleware/limit"
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 var (
-	errs   = &apierror.Responder{RequestID: middleware.RequestIDFrom}
-	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10)) // without a key
-	basket = deprecation.MustNew(deprecation.Options{
-		Since:     time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC),
-		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
-		Successor: "/orders/",
-		Errors:    errs,
-	})
+	errs       = &apierror.Responder{RequestID: middleware.RequestIDFrom}
+	badTarget  = apierror.New(400, apierror.CodeInvalidRequest, "The request target must be a path without dot segments such as /../ and /./.")
+	badGateway = apierror.New(502, "bad_gateway", "The service behind this gateway did not give a usable response.")
 )
 
 func main() {
-	verifier, key, err := demo.OneKey("ann", free)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("KEY=%s\n", key)
-	demo.Serve(newHandler(verifier.Verify, startService("pets"), startService("orders")))
+	backend := &http.Server{Handler: http.HandlerFunc(service), ReadHeaderTimeout: 5 * time.Second}
+	go func() { log.Fatal(backend.Serve(listener)) }()
+	demo.Serve(newHandler(&url.URL{Scheme: "http", Host: listener.Addr().String()}))
 }
 
-func newHandler(verify func(context.Context, string) (apikey.Principal, error), pets, orders *url.URL) (http.Handler, error) {
-	auth, err1 := bearer.New("demo", verify, bearer.Options{Errors: errs})
-	engine, err2 := memory.New(memory.Options{})
-	limited, err3 := limit.New(engine, identify, limit.Options{ChargeIf: limit.NotServerError, Errors: errs})
-	toPets, err4 := forward(pets)
-	toOrders, err5 := forward(orders)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+func newHandler(target *url.URL) (http.Handler, error) {
+	auth, limited, err := demo.NewGate(errs) // limited is of limit.New
+	if err != nil {
 		return nil, err
 	}
+	backend := forward(target)
 	mux := http.NewServeMux()
-	mux.Handle("/pets/", toPets)
-	mux.Handle("/orders/", toOrders)
-	mux.Handle("/basket/", basket.Enforce(toOrders))
+	mux.Handle("/public/", backend)
+	mux.Handle("/pets/", auth.Require(backend))
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limited, auth.Require, middleware.BodyLimit(1<<20, errs)), nil
+		auth.Identify, limited, middleware.BodyLimit(1<<20, errs), checkTarget), nil
 }
 
-func identify(r *http.Request) (ratelimit.Caller, error) {
-	if p, ok := apikey.FromContext(r.Context()); ok {
-		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
-	}
-	network := clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
-	return ratelimit.Caller{Subject: network, Plan: guests, Kind: ratelimit.KindNetwork}, nil
-}
-
-// forward returns a handler that sends requests to the service at target. The service
-// gets the owner of the key in place of the key.
-func forward(target *url.URL) (http.Handler, error) {
-	return gateway.New(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
-		principal, _ := apikey.FromContext(p.In.Context())
-		p.SetURL(target)
-		p.SetXForwarded()
-		p.Out.Header.Del("Authorization")
-		p.Out.Header.Set("X-Owner", principal.Owner)
-	}}, errs)
-}
-
-// newService returns a service that the gateway forwards requests to. It trusts X-Owner,
-// and sets header fields of its own.
-func newService(name string) http.Handler {
+// checkTarget refuses each request that the service may take for another path than the mux.
+// Most services resolve /public/%2e%2e/pets to /pets, and some take a backslash for a slash, or
+// ignore what follows a semicolon; the mux does neither, and would ask for no token. CONNECT, *
+// and URLs without a path, such as http:x, have no path to check.
+func checkTarget(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=60")
-		w.Header().Set("X-RateLimit-Limit", "1000000") // clients of the gateway do not get this one
-		w.Header().Set("X-Request-Id", "42")           // nor this one
-		fmt.Fprintf(w, "%s of %s: %s\n", name, r.Header.Get("X-Owner"), r.URL.Path)
+		bad := r.Method == http.MethodConnect || r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/")
+		for segment := range strings.FieldsFuncSeq(r.URL.Path, func(c rune) bool { return c == '/' || c == '\\' }) {
+			name, _, _ := strings.Cut(segment, ";")
+			bad = bad || name == "." || name == ".."
+		}
+		if bad {
+			errs.Respond(w, r, badTarget)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
-// startService serves on a free port.
-func startService(name string) *url.URL {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
+// forward returns a handler that sends requests to the service at target. Of a field that
+// middlewares and the service both set, clients get that of middlewares; ReverseProxy adds.
+func forward(target *url.URL) http.Handler {
+	proxy := httputil.ReverseProxy{ErrorHandler: fail, Rewrite: func(p *httputil.ProxyRequest) {
+		rewrite(p, target)
+	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := proxy
+		p.ModifyResponse = func(resp *http.Response) error {
+			maps.DeleteFunc(resp.Header, func(name string, _ []string) bool { return name != "Vary" && w.Header()[name] != nil })
+			return nil
+		}
+		p.ServeHTTP(w, r)
+	})
+}
+
+// rewrite prepares a request to the service. It is not a Director, whose fields a client can
+// remove by naming them in Connection.
+func rewrite(p *httputil.ProxyRequest, target *url.URL) {
+	p.SetURL(target) // also if the client's target is a URL with a host of its own
+	p.SetXForwarded()
+	h := p.Out.Header
+	// Many services read X_Owner as X-Owner.
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.Contains(name, "_") })
+	h.Del("Connection")
+	h.Del("Upgrade") // after one, such as to h2c, requests would pass no middleware
+	h.Del("Expect")  // if a service answers with 100, ReverseProxy drops X-RateLimit-*
+	h.Del("Authorization")
+	owner, _ := bearer.FromContext[string](p.In.Context())
+	h.Set("X-Owner", owner)
+	h.Set("X-Request-Id", middleware.RequestIDFrom(p.In.Context()))
+}
+
+// fail answers a request for which there is no response of the service.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	if _, ok := errors.AsType[*apierror.Error](err); !ok { // BodyLimit has one
+		err = badGateway.Wrap(err)
 	}
-	server := &http.Server{Handler: newService(name), ReadHeaderTimeout: 5 * time.Second}
-	go func() { log.Fatal(server.Serve(l)) }()
-	return &url.URL{Scheme: "http", Host: l.Addr().String()}
+	errs.Respond(w, r, err)
+}
+
+// service is what the gateway forwards requests to. It trusts X-Owner.
+func service(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-RateLimit-Limit", "1000000") // clients of the gateway do not get this one
+	fmt.Fprintf(w, "%s gets %s\n", r.Header.Get("X-Owner"), r.URL.Path)
 }

@@ -43,7 +43,6 @@ var rules = map[string][]string{
 	"middleware/apikey":          {"apierror", "middleware/bearer", "middleware/clientip", "ratelimit", "ratelimit/memory"},
 	"middleware/bearer":          {"apierror"},
 	"middleware/clientip":        {},
-	"middleware/gateway":         {"apierror", "middleware"},
 	"middleware/inflight":        {"apierror"},
 	"middleware/jsonbody":        {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
 	"middleware/limit":           {"apierror", "middleware/clientip", "ratelimit", "ratelimit/engine", "ratelimit/memory"},

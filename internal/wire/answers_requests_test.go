@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/middleware/gateway"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -192,46 +190,3 @@ func declared(sunset time.Time, brownouts ...deprecation.Brownout) state {
 		})).Enforce(pets)
 	}
 }
-
-var gateways = part{
-	title: "Gateways",
-	text:  "Package `middleware/gateway`. Errors that the backend sends pass unchanged. Retry `bad_gateway` and `gateway_timeout` with growing pauses if the request can be repeated: the backend may have carried it out.",
-	answers: []answer{
-		{
-			name: "bad_gateway", title: "Bad gateway",
-			text:    "The backend cannot be reached, or its response is not usable.",
-			handler: forwarded(errors.New("connection refused")),
-		},
-		{
-			name: "gateway_timeout", title: "Gateway timeout",
-			text:    "The backend did not answer in time.",
-			handler: forwarded(context.DeadlineExceeded),
-		},
-		{
-			name: "backend_limited", title: "Limit of the backend",
-			text:    "The gateway has used up what the backend allows it, and keeps requests back until Retry-After has passed. The backend has not carried out the request.",
-			handler: forwarded(usedUp(17 * time.Second)),
-		},
-	},
-}
-
-// usedUp is an error like that of package transport.
-type usedUp time.Duration
-
-func (u usedUp) Error() string             { return "the backend limits this client" }
-func (u usedUp) RetryAfter() time.Duration { return time.Duration(u) }
-
-// forwarded returns a gateway to a backend that fails with err.
-func forwarded(err error) state {
-	return func(t *testing.T) http.Handler {
-		return must(gateway.New(&httputil.ReverseProxy{
-			Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", "backend" },
-			Transport: broken{err},
-		}, quiet))
-	}
-}
-
-// broken is a Transport without a backend.
-type broken struct{ err error }
-
-func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }

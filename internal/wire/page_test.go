@@ -17,7 +17,7 @@ type part struct {
 }
 
 // parts are the sections of the page, in order.
-var parts = []part{limits, quotas, forms, inProgress, authentication, requests, deprecated, gateways}
+var parts = []part{limits, quotas, forms, inProgress, authentication, requests, deprecated}
 
 // pageHead begins docs/WIRE.md. It has a place for plainRequest, and names the codes that no answer has.
 const pageHead = `# The wire
@@ -36,7 +36,7 @@ What varies, and what to rely on:
 - **New codes and fields** can appear. Treat an unknown code as its status says, and ignore unknown fields.
 - **Further fields**, such as ` + "`X-Request-Id`" + ` and those of ` + "`middleware.SecurityHeaders`" + `, come from other middlewares, from handlers and from proxies.
 
-Codes that are not on this page: ` + "`invalid_body`" + ` (400, also of ` + "`middleware/jsonbody`" + ` and ` + "`middleware/gateway`" + `), ` + "`unsupported_media_type`" + ` (415, also of ` + "`middleware/jsonbody`" + `), and from the service itself ` + "`invalid_parameter`" + ` (400) and ` + "`precondition_failed`" + ` (412).
+Codes that are not on this page: ` + "`invalid_body`" + ` (400, also of ` + "`middleware/jsonbody`" + `), ` + "`unsupported_media_type`" + ` (415, also of ` + "`middleware/jsonbody`" + `), ` + "`gateway_timeout`" + ` (504, of RPCs that ended before they were counted), and from the service itself ` + "`invalid_parameter`" + ` (400) and ` + "`precondition_failed`" + ` (412).
 `
 
 // page returns docs/WIRE.md with the responses that were received, by the names of their
