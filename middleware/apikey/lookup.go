@@ -113,7 +113,8 @@ func (g *generations[P]) remove(d Digest) {
 // lookup is one call of the store, and the requests that wait for its answer.
 type lookup[P any] struct {
 	prefix  string // of the key
-	guesser string // the subject that pays if the key is not valid
+	known   bool   // the key was valid when the store was last asked
+	guesser string // the subject that pays if the key is not valid; unset if it is known
 	began   time.Time
 	ctx     context.Context // of the store's call
 	cancel  context.CancelFunc
@@ -159,12 +160,12 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 }
 
 // beginLocked starts a look-up in a goroutine of its own, so that it does not end with
-// the request that came first. It ends with the last request that waits for it, or at
-// the timeout. If the network of the request has guessed too often, it has ended already.
+// the request that came first. It ends at the timeout, and that of a key that is not known
+// also with the last request that waits for it. If the network of the request has guessed
+// too often, it has ended already.
 func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, prefix string) *lookup[P] {
-	l := &lookup[P]{prefix: prefix, began: v.now(), ctx: ctx, forgets: s.forgets, done: make(chan struct{})}
-	wasValid := s.valid.find(d) != nil
-	if !wasValid {
+	l := &lookup[P]{prefix: prefix, known: s.valid.find(d) != nil, began: v.now(), ctx: ctx, forgets: s.forgets, done: make(chan struct{})}
+	if !l.known {
 		if l.guesser, l.err = v.guesser(ctx, s.invalid.find(d) != nil); l.err != nil {
 			close(l.done)
 			return l
@@ -172,17 +173,18 @@ func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, pr
 	}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	s.lookups[d] = l
-	go v.run(s, d, l, wasValid)
+	go v.run(s, d, l)
 	return l
 }
 
 // leave is called by a request that no longer waits. The last one cancels the look-up,
-// which no request can join after that.
+// which no request can join after that, unless the key is known: nothing else bounds how
+// often the store is asked about that.
 func (s *shard[P]) leave(d Digest, l *lookup[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.waiting--
-	if l.waiting == 0 {
+	if l.waiting == 0 && !l.known {
 		l.cancel()
 		if s.lookups[d] == l {
 			delete(s.lookups, d)
@@ -190,7 +192,7 @@ func (s *shard[P]) leave(d Digest, l *lookup[P]) {
 	}
 }
 
-func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P], wasValid bool) {
+func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P]) {
 	record, err := Record[P]{}, errors.New("the store ended the goroutine of the look-up")
 	defer func() {
 		// In this goroutine a panic would end the process, not the request.
@@ -199,13 +201,13 @@ func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P], wasValid bool) {
 		}
 		v.finish(s, d, l, record, err)
 	}()
-	record, err = v.ask(l, d, wasValid)
+	record, err = v.ask(l, d)
 }
 
 // ask calls the store. For a key that was not valid lately it first waits for the semaphore, and
 // charges the network only then: many valid keys that are new and come at once hold few units.
-func (v *Verifier[P]) ask(l *lookup[P], d Digest, wasValid bool) (record Record[P], err error) {
-	if wasValid {
+func (v *Verifier[P]) ask(l *lookup[P], d Digest) (record Record[P], err error) {
+	if l.known {
 		return v.store.Lookup(l.ctx, d)
 	}
 	select {

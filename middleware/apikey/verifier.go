@@ -56,7 +56,7 @@ type Options struct {
 
 	// Guesses is the plan of a network for look-ups of keys that are not valid; see [Verifier].
 	// Nil means 60 a minute, and [ratelimit.UnlimitedPlan] any number. With less than 32 at
-	// once, valid keys that are new and come at once can be refused.
+	// once, valid keys that are new and come at once can be refused. It must not be suspended.
 	Guesses *ratelimit.Plan
 
 	// Source finds the network of a client. Behind a reverse proxy it must be set, as for
@@ -144,8 +144,11 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	}
 	guesses := cmp.Or(opts.Guesses, ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.PerMinute(60)))
 	networks, _ := memory.New(memory.Options{MaxSubjects: capacity, Now: opts.Now}) // fails for other options only
-	if _, err := networks.Peek(context.Background(), "network", guesses); err != nil {
+	switch d, err := networks.Peek(context.Background(), "network", guesses); {
+	case err != nil:
 		return nil, fmt.Errorf("apikey: Options.Guesses: %w", err)
+	case d.Outcome == ratelimit.Suspended:
+		return nil, fmt.Errorf("apikey: Options.Guesses must not be suspended, got %v", guesses)
 	}
 	ttl := cmp.Or(opts.TTL, defaultTTL)
 	v := &Verifier[P]{

@@ -13,35 +13,40 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
+// Any error but ErrUnknown is a failure, also one that says why the key is not valid.
 func TestStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		v := newVerifier(store, apikey.Options{})
-		key := store.issue()
-		broken := errors.New("connection refused")
-		failure := func(key string) {
-			t.Helper()
-			_, err := v.Verify(t.Context(), key)
-			if !errors.Is(err, broken) || errors.Is(err, bearer.ErrInvalid) {
-				t.Errorf("error %v, want one that wraps the store's and not bearer.ErrInvalid", err)
-			}
-			if strings.Contains(err.Error(), key[9:]) {
-				t.Errorf("error %q holds the key", err)
-			}
-		}
-
-		verify(t, v, key, nil)
-		store.fail(broken)
-		time.Sleep(999 * time.Millisecond)
-		verify(t, v, key, nil) // still good
-		time.Sleep(time.Millisecond)
-		failure(key) // and not served beyond its time
-		failure(store.issue())
-		calls(t, store, 3)
-
-		store.fail(nil)
-		verify(t, v, key, nil) // a failure is not remembered
+		storeFails(t, errors.New("connection refused"))
+		storeFails(t, apikey.ErrRevoked)
 	})
+}
+
+func storeFails(t *testing.T, broken error) {
+	store := newStore()
+	v := newVerifier(store, apikey.Options{})
+	key := store.issue()
+	failure := func(key string) {
+		t.Helper()
+		_, err := v.Verify(t.Context(), key)
+		if !errors.Is(err, broken) || errors.Is(err, bearer.ErrInvalid) != errors.Is(broken, bearer.ErrInvalid) {
+			t.Errorf("error %v, want one that wraps %v", err, broken)
+		}
+		if strings.Contains(err.Error(), key[9:]) {
+			t.Errorf("error %q holds the key", err)
+		}
+	}
+
+	verify(t, v, key, nil)
+	store.fail(broken)
+	time.Sleep(999 * time.Millisecond)
+	verify(t, v, key, nil) // still good
+	time.Sleep(time.Millisecond)
+	failure(key) // and not served beyond its time
+	failure(store.issue())
+	calls(t, store, 3)
+
+	store.fail(nil)
+	verify(t, v, key, nil) // a failure is not remembered
 }
 
 func TestNewVerifierRefuses(t *testing.T) {
@@ -61,6 +66,7 @@ func TestNewVerifierRefuses(t *testing.T) {
 		{"no store", format, nil, apikey.Options{}, "store"},
 		{"a store that was not set", format, storeFunc(nil), apikey.Options{}, "store"},
 		{"guesses without a plan", nil, store, apikey.Options{Guesses: new(ratelimit.Plan)}, "Options.Guesses: "},
+		{"suspended guesses", nil, store, apikey.Options{Guesses: ratelimit.SuspendedPlan("none")}, "Options.Guesses must not be suspended, got none suspended"},
 		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
 		{"TTL of more than a day", format, store, apikey.Options{TTL: 24*time.Hour + 1}, "Options.TTL must be from 0s to 24h0m0s"},
 	}
