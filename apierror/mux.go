@@ -19,8 +19,9 @@ var (
 //   - 405 method_not_allowed with Allow (RFC 9110 section 15.5.6) if patterns
 //     match the path but not the method. Allow lists HEAD with GET.
 //   - 404 not_found where mux redirects. Paths are exact: //v1/pets and
-//     /v1/./pets are not /v1/pets, and /tree is not /tree/. Where a redirect is
-//     wanted, register an [http.RedirectHandler] for the path.
+//     /v1/./pets are not /v1/pets (of CONNECT, nor is /v1/%2e/pets), and /tree is
+//     not /tree/. Where a redirect is wanted, register an [http.RedirectHandler]
+//     for the path.
 //
 // Patterns with a host work, and routes may be added to mux while it serves. A
 // matched request is served by mux.ServeHTTP, so that the path values are set,
@@ -57,8 +58,12 @@ func (rs *Responder) Mux(mux *http.ServeMux) http.Handler {
 // instead of serving it.
 func redirects(r *http.Request, pattern string) bool {
 	escaped := r.URL.EscapedPath()
-	if r.Method != http.MethodConnect && !isClean(escaped) {
-		return true // to the clean path; for CONNECT the path is taken as it is
+	exact := escaped
+	if r.Method == http.MethodConnect {
+		exact = r.URL.Path // whose redirect from /tree to /tree/ cleans the decoded path
+	}
+	if !isClean(exact) {
+		return true
 	}
 	// The redirect from /tree to /tree/ comes with the pattern of /tree/. It is
 	// recognised by the number of segments: the path has one less than the
@@ -67,7 +72,7 @@ func redirects(r *http.Request, pattern string) bool {
 	return strings.Count(escaped, "/") < strings.Count(pattern, "/")
 }
 
-// isClean reports whether ServeMux takes the escaped path p as it is: it starts
+// isClean reports whether ServeMux takes the path p as it is: it starts
 // with a slash and has no empty segment but the last, nor "." or "..".
 func isClean(p string) bool {
 	if p == "" || p[0] != '/' {

@@ -57,13 +57,7 @@ var (
 // send writes e, which is valid, as the whole response to r.
 func (rs *Responder) send(w http.ResponseWriter, r *http.Request, e *Error) {
 	h := w.Header()
-	dropStale(h, e.Status)
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-	if e.RetryAfter > 0 && h["Retry-After"] == nil {
-		seconds := (e.RetryAfter-1)/time.Second + 1 // rounded up
-		h["Retry-After"] = []string{strconv.FormatInt(int64(seconds), 10)}
-	}
+	setFields(h, e)
 	if rs != nil && rs.Write != nil {
 		delete(h, "Content-Type")
 		delete(h, "Content-Length")
@@ -71,6 +65,7 @@ func (rs *Responder) send(w http.ResponseWriter, r *http.Request, e *Error) {
 		if rs.Write(t, r, e); t.Begun() {
 			return
 		}
+		setFields(h, e) // in place of what Write has set for its own form
 	}
 
 	problem := prefersProblem(r.Header["Accept"])
@@ -93,6 +88,17 @@ func (rs *Responder) send(w http.ResponseWriter, r *http.Request, e *Error) {
 	w.WriteHeader(e.Status)
 	if r.Method != http.MethodHead { // RFC 9110 section 9.3.2
 		_, _ = w.Write(out.body) // fails if the client is gone
+	}
+}
+
+// setFields makes h the header of an error, except for what depends on its form.
+func setFields(h http.Header, e *Error) {
+	dropStale(h, e.Status)
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	if e.RetryAfter > 0 && h["Retry-After"] == nil {
+		seconds := (e.RetryAfter-1)/time.Second + 1 // rounded up
+		h["Retry-After"] = []string{strconv.FormatInt(int64(seconds), 10)}
 	}
 }
 
