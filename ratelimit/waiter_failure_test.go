@@ -211,6 +211,42 @@ func TestWaitCancelled(t *testing.T) {
 	})
 }
 
+// lateContext is a context whose error can be read only once late is closed.
+type lateContext struct {
+	context.Context
+	late chan struct{}
+}
+
+func (c lateContext) Err() error {
+	if c.Context.Err() != nil {
+		<-c.late
+	}
+	return c.Context.Err()
+}
+
+// A request that ends when its queue has gone leaves the next queue of its subject alone.
+func TestWaitEndsAfterItsQueue(t *testing.T) {
+	await(t, perSecond(2), func(a *arrivals) {
+		ctx, cancel := context.WithCancel(a.Context())
+		late := make(chan struct{})
+		a.send(a.Context(), "full", 2)
+		a.send(a.Context(), "first", 1)
+		a.send(lateContext{ctx, late}, "late", 1)
+		cancel()
+		a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		a.engine.fail(func(context.Context) error { return nil })
+		a.send(a.Context(), "half", 1)
+		a.send(a.Context(), "large", 2)
+		close(late)
+		synctest.Wait()
+		a.send(a.Context(), "small", 1) // fits, but large came first
+		a.expect("first engine unavailable at 1s", "full admitted at 0s", "half admitted at 1s", "late context canceled at 1s")
+		time.Sleep(time.Minute)
+	})
+}
+
 // A request behind a cancelled one need not wait as long as that one had to.
 func TestWaitCancelledRequestMakesRoom(t *testing.T) {
 	await(t, perSecond(10), func(a *arrivals) {

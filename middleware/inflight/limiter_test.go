@@ -136,7 +136,7 @@ func TestLimitOfCaller(t *testing.T) {
 		room := newRoom()
 		defer close(room.leave)
 		for _, step := range []struct{ limit, running int }{
-			{0, 1}, {0, 2}, {0, 2}, {4, 3}, {3, 3}, {4, 4}, {4, 4}, {1, 4}, {0, 4},
+			{1, 1}, {1, 1}, {0, 2}, {0, 2}, {4, 3}, {3, 3}, {4, 4}, {4, 4}, {1, 4}, {0, 4},
 		} {
 			limit = step.limit
 			go serve(l.Middleware(room), request("ann"))

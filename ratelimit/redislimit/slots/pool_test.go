@@ -169,11 +169,14 @@ func testNames(t *testing.T, addr string) {
 	}
 }
 
-// trips counts round trips, and calls before, if any, ahead of a pipeline that runs scripts.
+// trips counts round trips. It calls before ahead of a pipeline that runs scripts, and after
+// behind one that removes leases.
 type trips struct {
 	atomic.Int64
-	before func()
+	before, after func()
 }
+
+func newTrips() *trips { return &trips{before: func() {}, after: func() {}} }
 
 func (n *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -188,9 +191,12 @@ func (n *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "eval" {
+		switch cmds[0].Name() {
+		case "eval":
 			n.Add(1)
 			n.before()
+		case "zrem":
+			defer func() { n.after() }()
 		}
 		return next(ctx, cmds)
 	}
@@ -201,7 +207,7 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // back.
 func testRoundTrips(t *testing.T, addr string) {
 	const requests, subjects = 300, 100
-	c, n := clientOf(t, addr), &trips{before: func() {}}
+	c, n := clientOf(t, addr), newTrips()
 	p := poolOf(t, c, time.Hour)
 	enter(t, p, "ann", 1, true)() // the server knows the script
 	c.AddHook(n)
@@ -455,7 +461,9 @@ func TestOutageAndClose(t *testing.T) {
 		}
 		return leave
 	}
-	p, other := newPool(t, m.Addr()), newPool(t, m.Addr())
+	c, n := clientOf(t, m.Addr()), newTrips()
+	c.AddHook(n)
+	p, other := poolOf(t, c, time.Hour), newPool(t, m.Addr())
 	m.SetError("LOADING Redis is loading the dataset in memory")
 	leave := alone(p, "slots: LOADING")
 	m.SetError("")
@@ -463,6 +471,10 @@ func TestOutageAndClose(t *testing.T) {
 	enter(t, other, "ann", 1, true)() // Redis does not know of the one that runs
 	p.Renew()
 	enter(t, other, "ann", 1, false)
+	n.after = func() {
+		n.after = func() {}
+		p.Renew() // while Close has not returned
+	}
 	p.Close()
 	enter(t, other, "ann", 1, true)()
 	other.Close()
