@@ -17,7 +17,8 @@ type Options struct {
 	// Name, of several processes or of one, share usage and bans. One limit of an engine
 	// may have no Name, and so a second one leaves the usage of the first as it is; New
 	// returns an error for another. An engine around another is one of its own here. A
-	// Name has no slash and no colon.
+	// Name has no slash and no colon: subjects of a limit without a Name need a kind and
+	// a colon first, as user:ann has, since search/user:ann would be ann in the limit search.
 	Name string
 
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every

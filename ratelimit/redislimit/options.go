@@ -11,7 +11,8 @@ import (
 type Options struct {
 	// Prefix begins the name of every key, so that several sets of subjects can
 	// share one Redis. It has at most 64 bytes and no braces; "" means "gatehouse".
-	// All processes that limit together use the same prefix.
+	// All processes that limit together use the same prefix. Other programs on the same
+	// Redis need another one: with the same, subjects of one name share usage and bans.
 	Prefix string
 
 	// Observe is called after each call of the script, for metrics: with the number of

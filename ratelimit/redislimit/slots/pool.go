@@ -46,8 +46,8 @@ var enterText string
 var enterScript = redis.NewScript(enterText)
 
 // New returns a Pool in the Redis of client, and does not connect to it. All processes that
-// share a limit give the same name, such as "exports", without braces, and each limit of a
-// service has a name of its own.
+// share a limit give the same name, such as "exports", without braces. Each other limit on the
+// same Redis, also of another program, needs another name: with the same, they share slots.
 //
 // lease, from 1s to 1h, is how long the slots of a process stay taken after it has crashed.
 // A process that is paused for less than two thirds of it keeps them. 10s suits most.
