@@ -13,7 +13,8 @@
 //	GET    /metrics          metrics for Prometheus
 //	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
 //	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
-//	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
+//	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network, and deletes its
+//	                         strikes and earlier bans: {"unbanned": true}, or false without a ban
 //	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [Usage]
 //	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [Deprecation]
 //	GET    /keys             the keys without their secrets: {"keys": [...]} of [keys.Info]

@@ -115,7 +115,8 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	if !was {
-		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", c.name())
+		o.say("%q is not banned. Its strikes and earlier bans, if any, are deleted.", c.name())
+		return nil
 	}
 	o.say("Unbanned %q.", c.name())
 	return nil
