@@ -110,22 +110,6 @@ func swapCase(s string) string {
 	return string(b)
 }
 
-func BenchmarkAccept(b *testing.B) {
-	for name, line := range map[string]string{
-		"any":     "*/*",
-		"browser": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
-		"hostile": "json," + strings.Repeat(`a/b;c="\`, maxAccept/8-2),
-		"json":    "application/json",
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				prefersProblem([]string{line})
-			}
-		})
-	}
-}
-
 func TestKeptFieldsAreNotStale(t *testing.T) {
 	for _, name := range kept {
 		if isStale(name) {

@@ -1,8 +1,6 @@
 package apierror_test
 
 import (
-	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,32 +16,6 @@ type discard struct{ header http.Header }
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
-
-func BenchmarkRespond(b *testing.B) {
-	limited := apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, "The quota of 60 requests a minute is used up.")
-	invalid := apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The body breaks its schema.").
-		WithDetails(apierror.Detail{Pointer: "/name", Detail: "is required"}, apierror.Detail{Pointer: "/categoryId", Detail: "must be an integer"})
-	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-
-	for _, bench := range []struct {
-		name, accept string
-		err          error
-	}{
-		{"envelope", "*/*", limited},
-		{"problem", "application/problem+json", invalid},
-		{"private", "*/*", errors.New("dial tcp: connection refused")},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			r := httptest.NewRequest(http.MethodGet, "/v1/pets", nil)
-			r.Header.Set("Accept", bench.accept)
-			w := &discard{header: make(http.Header)}
-			b.ReportAllocs()
-			for b.Loop() {
-				rs.Respond(w, r, bench.err)
-			}
-		})
-	}
-}
 
 // BenchmarkRefusal is a 401 behind a limiter and security headers.
 func BenchmarkRefusal(b *testing.B) {
@@ -99,16 +71,5 @@ func BenchmarkMux(b *testing.B) {
 				h.ServeHTTP(w, r)
 			}
 		})
-	}
-}
-
-// BenchmarkRecover is what Recover and Handle add to a request that succeeds.
-func BenchmarkRecover(b *testing.B) {
-	var rs apierror.Responder
-	h := rs.Recover(rs.Handle(func(w http.ResponseWriter, r *http.Request) error { return nil }))
-	r, w := httptest.NewRequest(http.MethodGet, "/v1/pets", nil), &discard{header: make(http.Header)}
-	b.ReportAllocs()
-	for b.Loop() {
-		h.ServeHTTP(w, r)
 	}
 }

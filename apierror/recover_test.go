@@ -64,19 +64,13 @@ func TestRecoverBeforeTheResponseHasBegun(t *testing.T) {
 					t.Errorf("log: %s is %q, want %q", key, got, want)
 				}
 			}
+			if stack, _ := lines[0]["stack"].(string); !strings.Contains(stack, "apierror_test.") {
+				t.Errorf("the stack does not lead to the panic:\n%s", stack)
+			}
 			if strings.Contains(logs.String(), "Bearer") {
 				t.Errorf("log has the Authorization field: %s", &logs)
 			}
 		})
-	}
-}
-
-func TestRecoverLogsTheStack(t *testing.T) {
-	var logs logbook
-	rs := &apierror.Responder{Logger: logs.logger()}
-	rs.Recover(http.HandlerFunc(fragile)).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	if stack, _ := logs.lines(t)[0]["stack"].(string); !strings.Contains(stack, "apierror_test.fragile") {
-		t.Errorf("the stack does not lead to the panic:\n%s", stack)
 	}
 }
 
@@ -150,37 +144,21 @@ type panicReader struct{}
 
 func (panicReader) Read([]byte) (int, error) { panic("late") }
 
-func TestRecoverPassesErrAbortHandlerOn(t *testing.T) {
-	var logs logbook
-	rs := &apierror.Responder{Logger: logs.logger()}
-	rec := httptest.NewRecorder()
-	func() {
-		defer func() {
-			if v := recover(); v != http.ErrAbortHandler {
-				t.Errorf("recovered %v, want http.ErrAbortHandler unchanged", v)
-			}
+// Goexit, which t.FailNow calls, is no panic, and an abort is not logged.
+func TestRecoverPassesOn(t *testing.T) {
+	for name, end := range map[string]func(){"an abort": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit} {
+		var logs logbook
+		var recovered any
+		rs := &apierror.Responder{Logger: logs.logger()}
+		rec, ended := httptest.NewRecorder(), make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { recovered = recover() }()
+			rs.Recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { end() })).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
 		}()
-		rs.Recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			panic(http.ErrAbortHandler)
-		})).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
-	}()
-	if rec.Body.Len() != 0 || len(rec.Header()) != 0 || logs.String() != "" {
-		t.Errorf("wrote %q %v and logged %q, want nothing", rec.Body, rec.Header(), &logs)
-	}
-}
-
-func TestRecoverLetsGoexitPass(t *testing.T) {
-	var logs logbook
-	rs := &apierror.Responder{Logger: logs.logger()}
-	rec, ended := httptest.NewRecorder(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		rs.Recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			runtime.Goexit() // as t.FailNow does
-		})).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
-	}()
-	<-ended
-	if rec.Body.Len() != 0 || logs.String() != "" {
-		t.Errorf("wrote %q and logged %q, want nothing: Goexit is no panic", rec.Body, &logs)
+		<-ended
+		if (recovered == http.ErrAbortHandler) != (name == "an abort") || rec.Body.Len() != 0 || len(rec.Header()) != 0 || logs.String() != "" {
+			t.Errorf("%s: recovered %v, wrote %q %v and logged %q, want it unchanged and nothing else", name, recovered, rec.Body, rec.Header(), &logs)
+		}
 	}
 }

@@ -169,3 +169,11 @@ func TestTargetLimitBehindServer(t *testing.T) {
 		}
 	}
 }
+
+func TestSharedHeadersDoNotAllocate(t *testing.T) {
+	h := middleware.Chain(ok, middleware.SecurityHeaders, middleware.TargetLimit(8<<10, nil), middleware.BodyLimit(64<<10, nil))
+	w, r := &discard{header: make(http.Header)}, httptest.NewRequest("GET", "/", nil)
+	if got := testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) }); got != 0 {
+		t.Errorf("a request without a body costs %v allocations, want none", got)
+	}
+}
