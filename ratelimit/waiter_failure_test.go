@@ -28,23 +28,31 @@ func TestWaitWhenTheEngineFails(t *testing.T) {
 	})
 }
 
-// A request that waited gets the denial it waited for, also if the engine fails then.
-func TestWaitReturnsTheDenialIfTheEngineFails(t *testing.T) {
-	await(t, perMinute(1), func(a *arrivals) {
-		a.send(a.Context(), "0", 1)
-		var done sync.WaitGroup
-		for range 2 { // one sleeps, one queues
-			done.Go(func() {
-				d, err := a.waiter.Wait(a.Context(), "job:1", a.plan, 1)
-				if !errors.Is(err, ratelimit.ErrUnavailable) || d.Outcome != ratelimit.Limited || d.Limit() != 1 {
-					a.Errorf("Wait: %+v, %v; want limited to 1 and ErrUnavailable", d, err)
-				}
-			})
-		}
-		synctest.Wait()
-		a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
-		done.Wait()
-	})
+// A request that waited gets the denial it waited for, and how much of it was left, whether it
+// gave up or the engine failed.
+func TestWaitReturnsTheDenial(t *testing.T) {
+	for want, left := range map[error]time.Duration{context.Canceled: 40 * time.Second, ratelimit.ErrUnavailable: 1} {
+		await(t, perMinute(1), func(a *arrivals) {
+			a.send(a.Context(), "0", 1)
+			ctx, cancel := context.WithCancel(a.Context())
+			if left > 1 {
+				time.AfterFunc(20*time.Second, cancel)
+			}
+			var done sync.WaitGroup
+			for range 2 { // one sleeps, one queues
+				done.Go(func() {
+					d, err := a.waiter.Wait(ctx, "job:1", a.plan, 1)
+					if !errors.Is(err, want) || d.Outcome != ratelimit.Limited || d.Limit() != 1 || d.RetryAfter != left {
+						a.Errorf("Wait: %v of %d, retry after %v, %v; want limited to 1, %v and %v", d.Outcome, d.Limit(), d.RetryAfter, err, left, want)
+					}
+				})
+			}
+			synctest.Wait()
+			a.engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+			done.Wait()
+			cancel()
+		})
+	}
 }
 
 func TestWaitInvalid(t *testing.T) {
@@ -339,24 +347,6 @@ func TestWaitForgetsTheDenialOfACancelledRequest(t *testing.T) {
 		a.send(soon, "soon", 1)
 		a.expect("half admitted at 0s", "large context canceled at 0s")
 		time.Sleep(2 * time.Minute)
-	})
-}
-
-func TestWaitReturnsHowLongItWouldHaveWaited(t *testing.T) {
-	await(t, perMinute(1), func(a *arrivals) {
-		a.send(a.Context(), "0", 1)
-		ctx, cancel := context.WithCancel(a.Context())
-		time.AfterFunc(20*time.Second, cancel)
-		var done sync.WaitGroup
-		for range 2 { // one sleeps, one queues
-			done.Go(func() {
-				d, err := a.waiter.Wait(ctx, "job:1", a.plan, 1)
-				if !errors.Is(err, context.Canceled) || d.Outcome != ratelimit.Limited || d.RetryAfter != 40*time.Second {
-					a.Errorf("Wait: %v, retry after %v, %v; want limited, 40s and context.Canceled", d.Outcome, d.RetryAfter, err)
-				}
-			})
-		}
-		done.Wait()
 	})
 }
 

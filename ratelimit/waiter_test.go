@@ -111,18 +111,6 @@ func TestWaitAdmitsInOrderOfArrival(t *testing.T) {
 	})
 }
 
-// A request that costs a lot is not overtaken for ever by those that cost little.
-func TestWaitDoesNotLetSmallRequestsOvertake(t *testing.T) {
-	await(t, perSecond(10), func(a *arrivals) {
-		a.send(a.Context(), "first", 5)
-		a.send(a.Context(), "large", 10)
-		a.send(a.Context(), "small", 1)
-		a.expect("first admitted at 0s")
-		time.Sleep(time.Minute)
-		a.expect("first admitted at 0s", "large admitted at 1s", "small admitted at 2s")
-	})
-}
-
 func TestWaitCallsTheEngineOnceForAllThatWait(t *testing.T) {
 	await(t, perMinute(10), func(a *arrivals) {
 		for i := range 1000 {
