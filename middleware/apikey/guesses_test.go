@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -279,6 +280,7 @@ func TestGuessesBehindAProxy(t *testing.T) {
 
 // The number of networks is bounded: if there is no place for another one, it is not counted.
 func TestGuessesFromEverywhere(t *testing.T) {
+	race.Skip(t)
 	g := newGuarded(apikey.Options{Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerDay(1))})
 	g.before = nil
 	for i := range 40_000 {
