@@ -29,7 +29,6 @@ type Tracker struct {
 	rw     http.ResponseWriter
 	status int
 	bytes  int64
-	duplex bool
 	failed bool
 	editor Editor // nil if none
 }
@@ -84,16 +83,6 @@ func (t *Tracker) begin(status int) {
 		t.Finish()
 		t.status = status
 	}
-}
-
-// FullDuplex reports whether full duplex was enabled through the Tracker.
-func (t *Tracker) FullDuplex() bool { return t.duplex }
-
-// EnableFullDuplex is for [http.ResponseController].
-func (t *Tracker) EnableFullDuplex() error {
-	err := http.NewResponseController(t.rw).EnableFullDuplex()
-	t.duplex = t.duplex || err == nil
-	return err
 }
 
 // Unwrap is for [http.ResponseController].

@@ -82,17 +82,16 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 		if passed.mounts.Add(1) == 2 {
 			passed.left.Store(firstPassages)
 		}
-		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, passed: passed, disconnectWait: disconnectWait}
+		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, passed: passed}
 	}, nil
 }
 
 type limitHandler struct {
 	Options
-	limiter        ratelimit.Limiter
-	identify       func(*http.Request) (ratelimit.Caller, error)
-	next           http.Handler
-	passed         *passages
-	disconnectWait time.Duration
+	limiter  ratelimit.Limiter
+	identify func(*http.Request) (ratelimit.Caller, error)
+	next     http.Handler
+	passed   *passages
 }
 
 func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -54,17 +54,11 @@ type Options struct {
 	// ended the request does not stop it.
 	//
 	// Requests abandoned by the client are not refunded: their context is cancelled,
-	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
-	// cancels the context only after the body was read. Before a refund the middleware
-	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
-	// and the context is not cancelled within 10 ms after that. It waits as long if a write
-	// has failed, which over HTTP/2 comes before the context is cancelled. It does not refund a
-	// client that waits for 100 Continue and was not asked for its body, nor a handler
-	// that has enabled full duplex and not read the body to its end. If full duplex was
-	// enabled further out, the end of the response waits for that of the body. In two cases
-	// it does not notice that the client has disconnected: behind a proxy that keeps
-	// the connection, and over HTTP/1 if the client had already sent a part of its
-	// next request.
+	// rather than ended by a deadline, when the handler returns, or within 10 ms after that
+	// if a write has failed. Over HTTP/1 net/http cancels the context only after the body was
+	// read to its end, and not if the client had already sent a part of its next request. A
+	// client whose disconnection net/http does not notice, also behind a proxy that keeps the
+	// connection, is refunded as if it had stayed.
 	//
 	// A request is not refunded either if reading its body has failed, or if a Read still
 	// waited for the client when the handler returned or closed the body. Answer any other

@@ -16,13 +16,7 @@ const (
 	// refundTimeout bounds a refund, which is made before the end of the response.
 	refundTimeout = 500 * time.Millisecond
 
-	// maxUnread is how much of a body that the handler did not read is read before a
-	// refund. net/http reads as much before it sends the response.
-	maxUnread = 256 << 10
-
-	// disconnectWait is how long net/http has to notice that the client has
-	// disconnected after the body was read. It reads the connection at once, in a
-	// goroutine that needs this time to be scheduled.
+	// disconnectWait is how long net/http has to cancel the context after a write has failed.
 	disconnectWait = 10 * time.Millisecond
 )
 
@@ -37,7 +31,7 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ra
 	}
 	returned := false
 	defer func() {
-		if g.ChargeIf(r, finalStatus(t, returned)) || g.abandoned(r, body, t) {
+		if g.ChargeIf(r, finalStatus(t, returned)) || abandoned(r.Context(), body, t) {
 			return
 		}
 		if reserved == nil {
@@ -80,44 +74,31 @@ func finalStatus(t *response.Tracker, returned bool) int {
 }
 
 // abandoned reports whether the client disconnected before the end of the request, as far
-// as net/http can tell, or its body could not be read. A deadline is set by the service.
-// With full duplex net/http sends a short response before it reads the rest of the body,
-// and the client may wait for it: a body that the handler has not read counts as abandoned.
+// as the handler could notice, or its body could not be read. A deadline is set by the service.
 // Over HTTP/2 a write fails a moment before net/http cancels the context.
-func (g *limitHandler) abandoned(r *http.Request, body *watchedBody, t *response.Tracker) bool {
-	ctx := r.Context()
-	unread := body != nil && body.http1 && (!body.ended.Load() || body.drained.Load())
+func abandoned(ctx context.Context, body *watchedBody, t *response.Tracker) bool {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return true
 	case body != nil && (body.broken.Load() || body.reads.Load() > 0):
 		return true
-	case unread && (t.FullDuplex() || !body.drain()):
-		return true
-	case !unread && !t.Failed():
+	case !t.Failed():
 		return false
 	}
 	select {
 	case <-ctx.Done():
 		return errors.Is(ctx.Err(), context.Canceled)
-	case <-time.After(g.disconnectWait):
+	case <-time.After(disconnectWait):
 		return false
 	}
 }
 
-// watchedBody is the body of a request that knows whether reading it has failed, and
-// whether it was read to its end. Over HTTP/1 net/http notices only from then on that the
-// client has disconnected.
+// watchedBody is the body of a request that knows whether reading it has failed.
 type watchedBody struct {
 	io.ReadCloser
-	http1     bool
-	expecting bool // the client waits for 100 Continue, which the first Read sends
-	read      atomic.Bool
-	reads     atomic.Int32 // that wait for the client
-	broken    atomic.Bool  // a Read has failed, or waited for the client until Close
-	ended     atomic.Bool
-	drained   atomic.Bool // the end came because drain read on
-	closed    atomic.Bool
+	reads  atomic.Int32 // that wait for the client
+	broken atomic.Bool  // a Read has failed, or waited for the client until Close
+	closed atomic.Bool
 }
 
 // watchBody returns the body of r, or nil if it has none.
@@ -125,47 +106,23 @@ func watchBody(r *http.Request) *watchedBody {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	return &watchedBody{ReadCloser: r.Body, http1: r.ProtoMajor == 1, expecting: r.Header.Get("Expect") != ""}
+	return &watchedBody{ReadCloser: r.Body}
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
-	b.read.Store(true)
 	b.reads.Add(1)
 	defer b.reads.Add(-1)
 	n, err := b.ReadCloser.Read(p)
-	switch {
-	case err == io.EOF:
-		b.ended.Store(true)
-	case err != nil && !b.closed.Load() && !errors.Is(err, http.ErrBodyReadAfterClose):
+	if err != nil && err != io.EOF && !b.closed.Load() && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		b.broken.Store(true)
 	}
 	return n, err
 }
 
-// Close reads the rest over HTTP/1, as net/http would, to see whether it arrives.
 func (b *watchedBody) Close() error {
-	switch {
-	case b.reads.Load() > 0:
+	if b.reads.Load() > 0 {
 		b.broken.Store(true)
-	case b.http1:
-		b.drain()
 	}
 	b.closed.Store(true)
 	return b.ReadCloser.Close()
-}
-
-// drain reads the rest of the body and reports whether that brought its end. It
-// does not ask a client that waits for 100 Continue to send its body.
-func (b *watchedBody) drain() bool {
-	if b.ended.Load() {
-		return true
-	}
-	if b.closed.Load() || b.expecting && !b.read.Load() {
-		return false
-	}
-	b.drained.Store(true)
-	_, err := io.CopyN(io.Discard, b, maxUnread+1)
-	// If a response was flushed, net/http has read and closed the body itself,
-	// which it does only at the end.
-	return err == io.EOF || errors.Is(err, http.ErrBodyReadAfterClose)
 }
