@@ -16,9 +16,10 @@ type Caller struct {
 
 	// Also are further charges of the request, such as those of an organisation, of a
 	// network and of everybody; see [TakeAll]. All are made, or none: the client gets
-	// one answer, and the header fields of the charge that matters most. Their plans say
-	// whose limits they are: see [Plan.WithScope]. A
-	// Cost of 0 means what the request costs. A further limit of the same caller needs a
+	// one answer, and the header fields of the limit that will refuse it first, as Deciding of
+	// package engine finds it. Their plans say whose limits they are: see [Plan.WithScope]. A
+	// Cost of 0 means what the request costs. Charges in unlike units, such as requests and
+	// tokens, are told apart by different costs. A further limit of the same caller needs a
 	// subject of its own, such as "search:17": no subject may be named twice. Put subjects
 	// that many requests share last, and give them plans without a penalty: a ban of
 	// everybody denies all requests. They also limit a caller whose own plan is unlimited.

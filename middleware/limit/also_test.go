@@ -1,12 +1,16 @@
 package limit_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -52,16 +56,15 @@ func TestAlso(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := newEngine(&at)
 	type seen struct {
-		Subject, Plan string
-		Kind          ratelimit.Kind
-		Outcome       ratelimit.Outcome
+		Plan    string // the one that the response shows
+		Outcome ratelimit.Outcome
 	}
 	var observed []seen
 	h := handler(l, ann(), limit.Options{Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-		if err != nil || c.Plan != d.Plan {
-			t.Errorf("observed the plan %v and a decision about %v, with error %v", c.Plan, d.Plan, err)
+		if err != nil || c.Subject != "user:ann" || c.Plan != annsPlan || c.Kind != ratelimit.KindAPIKey || len(c.Also) != 2 {
+			t.Errorf("observed the caller %+v, with error %v, want the one of identify", c, err)
 		}
-		observed = append(observed, seen{c.Subject, c.Plan.Name(), c.Kind, d.Outcome})
+		observed = append(observed, seen{d.Plan.Name(), d.Outcome})
 	}}, ok)
 	expect(t, get(h), 200, "", "2")
 	wantLeft(t, l, "one request", 2, 9, 18)
@@ -85,17 +88,49 @@ func TestAlso(t *testing.T) {
 	expect(t, get(h), 429, "api_key_banned", "0")
 	wantLeft(t, l, "ann is banned", 0, 7, 10)
 	want := []seen{
-		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
-		{"team:7", "team's", 0, ratelimit.Allowed},
-		{"team:7", "team's", 0, ratelimit.Limited},
-		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
-		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
-		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
-		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Limited},
-		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Banned},
+		{"ann's", ratelimit.Allowed},
+		{"team's", ratelimit.Allowed},
+		{"team's", ratelimit.Limited},
+		{"ann's", ratelimit.Allowed},
+		{"ann's", ratelimit.Allowed},
+		{"ann's", ratelimit.Allowed},
+		{"ann's", ratelimit.Limited},
+		{"ann's", ratelimit.Banned},
 	}
 	if diff := cmp.Diff(want, observed); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
+// Before a request is refused, the response shows the limit that refuses it, also if the
+// charges are in unlike units. The draft's fields show the limits of all.
+func TestTheResponseShowsTheLimitThatRefusesNext(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range race.Fewer(500) {
+		requests, tokens := 1+random.Int64N(20), 1+random.Int64N(1000)
+		cost := 1 + random.Int64N(min(tokens, 100))
+		h := handler(atNow(), ratelimit.Caller{
+			Subject: "user:ann", Plan: ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerHour(requests)),
+			Also: []ratelimit.Charge{{
+				Subject: "tokens:ann", Plan: ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(tokens)).WithScope("tokens"), Cost: cost,
+			}},
+		}, limit.Options{Headers: everyHeader}, ok)
+		admitted := min(requests, tokens/cost)
+		for n := range admitted + 1 {
+			fields, made := get(h).Header(), min(n+1, admitted)
+			want := []string{
+				fmt.Sprintf(`Ratelimit-Policy: "hour";q=%d;w=3600, "tokens-day";q=%d;w=86400`, requests, tokens),
+				fmt.Sprintf(`Ratelimit: "hour";r=%d;t=3600, "tokens-day";r=%d;t=57600`, requests-made, tokens-made*cost),
+			}
+			if got := rateFields(fields); !slices.Equal(got[:2], want) {
+				t.Fatalf("%d requests, %d tokens, request %d: %q, want %q", requests, tokens, n+1, got, want)
+			}
+			shown := fields.Get("X-RateLimit-Remaining") + " of " + fields.Get("X-RateLimit-Limit")
+			ofRequests, ofTokens := fmt.Sprintf("0 of %d", requests), fmt.Sprintf("%d of %d", tokens-made*cost, tokens)
+			if made == admitted && (requests > made || shown != ofRequests) && (tokens/cost > made || shown != ofTokens) {
+				t.Fatalf("%d requests, %d tokens, each request %d: request %d shows %s", requests, tokens, cost, n+1, shown)
+			}
+		}
 	}
 }
 

@@ -117,7 +117,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	case len(c.Also) > 0:
-		c, d, all, err = g.takeAll(r, c, plan, cost)
+		d, all, err = g.takeAll(r, c, plan, cost)
 	case !metered(plan):
 		d, err = engine.Decide(c.Subject, plan, cost) // the plan alone
 	default:
@@ -137,7 +137,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	admitted := err == nil && d.Allowed()
 	pass := admitted || g.Shadow || err != nil && g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid) && !cancelled
 	if h := w.Header(); !g.Shadow || h[fieldLimit] == nil && h[fieldPolicy] == nil {
-		g.Headers.Set(h, &d)
+		g.Headers.Set(h, &d, all.made()...)
 		if pass && !d.Allowed() {
 			delete(h, fieldRetryAfter)
 			delete(h, fieldBanned)
@@ -147,7 +147,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !pass && err != nil:
 		g.respondError(w, r, c.Subject, &d, err)
 	case !pass:
-		g.Errors.Respond(w, r, Denial(c, &d))
+		g.Errors.Respond(w, r, Denial(ratelimit.Caller{Kind: all.kindOf(c)}, &d))
 	case g.ChargeIf != nil || g.Context:
 		g.serve(w, r, c, d, all, admitted && (all != nil || metered(plan)))
 	default:
@@ -231,7 +231,8 @@ func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *r
 	return d
 }
 
-// charged are the charges of a request that has several, the caller's own first.
+// charged are the charges of a request that has several, the caller's own first. It is nil
+// if the caller has one charge.
 type charged struct {
 	charges   []ratelimit.Charge
 	decisions []ratelimit.Decision
@@ -253,9 +254,25 @@ func newCharged(n int) *charged {
 	return &room.charged
 }
 
-// takeAll decides about a request with further charges. The caller and the decision it
-// returns are those that the response shows. If there is an error, there are no charges.
-func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Caller, ratelimit.Decision, *charged, error) {
+// made returns the decisions about several charges.
+func (all *charged) made() []ratelimit.Decision {
+	if all == nil {
+		return nil
+	}
+	return all.decisions
+}
+
+// kindOf returns the kind of what the response is about: a further charge of c has none.
+func (all *charged) kindOf(c ratelimit.Caller) ratelimit.Kind {
+	if all != nil && all.deciding > 0 {
+		return 0
+	}
+	return c.Kind
+}
+
+// takeAll decides about a request with further charges. The decision it returns is the one
+// that the response shows. If there is an error, there are no charges.
+func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, *charged, error) {
 	all := newCharged(1 + len(c.Also))
 	all.charges[0] = ratelimit.Charge{Subject: c.Subject, Plan: plan, Cost: cost}
 	for i, charge := range c.Also {
@@ -269,9 +286,8 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 	}
 	err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions)
 	if err != nil {
-		i := all.tooExpensive(err)
-		charge := all.charges[i]
-		return showing(c, i), g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), nil, err
+		charge := all.charges[all.tooExpensive(err)]
+		return g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), nil, err
 	}
 	all.deciding = engine.Deciding(all.decisions)
 	for i := range all.decisions {
@@ -281,7 +297,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 			all.deciding = i // the engine is wrong
 		}
 	}
-	return showing(c, all.deciding), all.decisions[all.deciding], all, nil
+	return all.decisions[all.deciding], all, nil
 }
 
 // tooExpensive returns which charge costs more than a quota allows, if that is the
@@ -295,14 +311,6 @@ func (all *charged) tooExpensive(err error) int {
 		}
 	}
 	return 0
-}
-
-// showing returns the caller with the subject and the plan of the i-th charge.
-func showing(c ratelimit.Caller, i int) ratelimit.Caller {
-	if i > 0 {
-		c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, 0
-	}
-	return c
 }
 
 // check reports whether a request can be decided.

@@ -67,20 +67,36 @@ func setX(h http.Header, d *ratelimit.Decision) {
 // maxInteger is the largest integer of a structured field (RFC 9651 section 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-// setDraft sets the fields of DraftRateLimit.
-func setDraft(h http.Header, d *ratelimit.Decision) {
+// setDraft sets the fields of DraftRateLimit for d, or for all decisions if there are
+// several.
+func setDraft(h http.Header, d *ratelimit.Decision, all []ratelimit.Decision) {
+	var room [160]byte
+	policy, states := "", room[:0]
+	if len(all) == 0 {
+		policy, states = addDraft(policy, states, d)
+	}
+	for i := range all {
+		policy, states = addDraft(policy, states, &all[i])
+	}
+	if policy != "" {
+		h[fieldPolicy], h[fieldDraft] = []string{policy}, []string{string(states)}
+	}
+}
+
+// addDraft adds the quotas of one decision to the values of the draft's fields.
+func addDraft(policy string, b []byte, d *ratelimit.Decision) (string, []byte) {
 	if !metered(d.Plan) {
-		return
+		return policy, b
 	}
 	t := textsOf(d.Plan)
 	if t == nil {
 		t = newTexts(d.Plan)
 	}
-	h[fieldPolicy] = []string{t.policy}
-	var buf [160]byte
-	b := buf[:0]
+	if policy != "" {
+		policy += ", "
+	}
 	for i := range engine.Of(d.Plan).Len() {
-		if i > 0 {
+		if len(b) > 0 {
 			b = append(b, ", "...)
 		}
 		left, reset := d.States[i].Remaining, d.States[i].Reset
@@ -94,7 +110,7 @@ func setDraft(h http.Header, d *ratelimit.Decision) {
 		b = append(b, ";t="...)
 		b = strconv.AppendInt(b, max(reset-d.Time/int64(time.Second), 0), 10) // rounded up
 	}
-	h[fieldDraft] = []string{string(b)}
+	return policy + t.policy, b
 }
 
 // policyName is the name of the i-th quota of p in the draft's fields.
@@ -122,7 +138,9 @@ const (
 	// with what remains, r, for the next t seconds. A calendar window has no w, since its
 	// length varies. Of a smooth quota r is what can be used at once, and t the time until
 	// that is the whole burst. In place of a larger number q and r are 999999999999999, the
-	// largest in such a field. The draft may still change.
+	// largest in such a field. If a request has several charges, the fields list the quotas of
+	// all that were decided: give the plans of [ratelimit.Caller].Also scopes, so that the names
+	// differ. The draft may still change.
 	DraftRateLimit HeaderSet = 2
 
 	// NoHeaders is none of them. It is not combined with others.
@@ -133,8 +151,9 @@ const (
 // was denied: in seconds, rounded up, so that a client that waits that long is admitted,
 // unless something else uses the quota meanwhile. If the client is banned, X-RateLimit-Banned
 // is "true", by which package transport knows a ban whatever the body is. Set does nothing if
-// d has no Plan, or an unlimited one.
-func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision) {
+// d has no Plan, or an unlimited one. Of a request with several charges, all are the decisions
+// about them, which DraftRateLimit lists, and d is the one to show, as engine.Deciding finds it.
+func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision, all ...ratelimit.Decision) {
 	if d.Outcome == ratelimit.Banned && metered(d.Plan) {
 		h[fieldBanned] = []string{"true"}
 	}
@@ -145,7 +164,7 @@ func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision) {
 		h[fieldRetryAfter] = []string{strconv.FormatInt(secondsUp(d.RetryAfter), 10)}
 	}
 	if s&DraftRateLimit != 0 {
-		setDraft(h, d)
+		setDraft(h, d, all)
 	}
 }
 

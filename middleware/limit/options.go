@@ -81,9 +81,10 @@ type Options struct {
 	Shadow bool
 
 	// Observe is called with each decision before the request is served or denied,
-	// but not if the client cancelled before the decision. c is as in [Reservation.Caller].
-	// If the engine could not decide, err says why, and d is what the response shows, which
-	// need not be a refusal; d.Plan is nil if c.Plan is not valid or err comes
+	// but not if the client cancelled before the decision: once for its caller c, which is as
+	// in [Reservation.Caller]. d is the decision that the response shows. If a request has several
+	// charges, d.Plan says which of them it is about. If the engine could not decide, err says why,
+	// and d need not be a refusal; d.Plan is nil if c.Plan is not valid or err comes
 	// from identify. If the request costs more than a quota of the plan, err wraps
 	// [ratelimit.ErrCostExceedsLimit], also in shadow mode. Observe runs in the goroutine of
 	// the request, and must be safe for concurrent use.

@@ -53,7 +53,8 @@ func FromContext(ctx context.Context) *Reservation {
 	return r
 }
 
-// Decision returns the decision as it was made, which Settle does not change. It is the
+// Decision returns the decision that the response shows, as it was made: Settle does not change
+// it. Of several charges its Plan says which one it is about. It is the
 // zero Decision if none was made: if identify failed in shadow mode, or without the middleware. If
 // the engine failed, it is what the header fields show.
 func (r *Reservation) Decision() ratelimit.Decision {
@@ -64,7 +65,6 @@ func (r *Reservation) Decision() ratelimit.Decision {
 }
 
 // Caller returns what identify returned, with Options.Name and a slash before each subject.
-// If Decision is about one of Also, it has the Subject and the Plan of that.
 func (r *Reservation) Caller() ratelimit.Caller {
 	if r == nil {
 		return ratelimit.Caller{}

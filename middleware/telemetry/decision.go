@@ -84,18 +84,21 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 		plan.undecided.n.Add(1)
 	} else {
 		result = d.Outcome.String()
-		t.decisions.count(plan, &d)
+		own := t.decisions.plans.plan(d.Plan.Name()) // that of the caller, or of a further charge
+		t.decisions.count(plan, own, &d)
 		if d.Struck {
-			plan.strikes.n.Add(1)
+			own.strikes.n.Add(1)
 			if d.Outcome == ratelimit.Banned {
-				plan.banned.n.Add(1)
+				own.banned.n.Add(1)
 			}
 		}
 	}
 	setDecision(r.Context(), plan.name, result)
 }
 
-func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
+// count counts a request for the plan of its caller. A quota that is nearly used up is one of
+// the plan that the decision is about.
+func (d *decisions) count(plan, own *planSeries, decision *ratelimit.Decision) {
 	switch {
 	case decision.Outcome == ratelimit.Suspended:
 		plan.suspended.n.Add(1)
@@ -104,12 +107,13 @@ func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
 		plan.unlimited.n.Add(1)
 		return
 	}
-	w := d.plans.window(plan, engine.Of(decision.Plan).Kind(decision.Applicable))
+	window := engine.Of(decision.Plan).Kind(decision.Applicable)
+	w := d.plans.window(plan, window)
 	switch decision.Outcome {
 	case ratelimit.Allowed:
 		w.allowed.n.Add(1)
 		if decision.Remaining() <= decision.Limit()/10 {
-			w.nearLimit.n.Add(1)
+			d.plans.window(own, window).nearLimit.n.Add(1)
 		}
 	case ratelimit.Limited:
 		w.limited.n.Add(1)

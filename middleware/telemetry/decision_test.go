@@ -76,9 +76,21 @@ func TestStrikesAndBansAreCounted(t *testing.T) {
 	start.Struck = true
 	observe(c, caller, start, nil)
 	observe(c, caller, banned, nil)
-	for name, want := range map[string]int64{"gatehouse.rate_limiting.strikes": 3, "gatehouse.bans.started": 1} {
-		if got := c.series(t, name)["free"]; got != want {
-			t.Errorf("%s of the plan is %d, want %d", name, got, want)
+	// A request that the limit of an organisation decides is counted for its caller. The numbers
+	// of the limit are those of the organisation.
+	organisation := ratelimit.MustPlan("organisation", ratelimit.DefaultPenalty(), ratelimit.PerDay(10))
+	start = decided(organisation, ratelimit.Banned, 0, 0)
+	start.Struck = true
+	observe(c, caller, start, nil)
+	observe(c, caller, decided(organisation, ratelimit.Allowed, 0, 0), nil)
+	for name, want := range map[string]map[string]int64{
+		"gatehouse.rate_limiting.strikes":    {"free": 3, "organisation": 1},
+		"gatehouse.bans.started":             {"free": 1, "organisation": 1},
+		"gatehouse.rate_limiting.near_limit": {"organisation day": 1},
+		"gatehouse.rate_limiting.requests":   {"free limited minute": 3, "free banned minute": 2, "free banned day": 1, "free allowed day": 1},
+	} {
+		if diff := cmp.Diff(want, nonzero(c.series(t, name))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

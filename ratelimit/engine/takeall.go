@@ -50,19 +50,28 @@ func CheckAll(charges []ratelimit.Charge, decisions []ratelimit.Decision) error 
 // fields and the answer to a denied request show. If any is a denial, it is the
 // denial with the longest RetryAfter, or one that is [ratelimit.Suspended], which has no end. If
 // all are allowed, it is the one with the least remaining and, on a tie, the later reset,
-// and an unlimited one only if all are unlimited. Of equal ones it is the first. Deciding
-// returns -1 if there are no decisions.
+// and an unlimited one only if all are unlimited. If the costs differ, so do the units, such as
+// requests and tokens: it is then the one that another such request would leave with the
+// smallest part of its limit. Of equal ones it is the first. Deciding returns -1 if there are no
+// decisions.
 func Deciding(decisions []ratelimit.Decision) int {
-	most := -1
+	most, unlike, cost := -1, false, int64(0)
 	for i := range decisions {
-		if most < 0 || mattersMore(&decisions[i], &decisions[most]) {
+		if d := &decisions[i]; counts(d) {
+			unlike = unlike || cost != 0 && d.Cost != cost
+			cost = d.Cost
+		}
+	}
+	for i := range decisions {
+		if most < 0 || mattersMore(&decisions[i], &decisions[most], unlike) {
 			most = i
 		}
 	}
 	return most
 }
 
-func mattersMore(a, b *ratelimit.Decision) bool {
+// mattersMore compares decisions of which some may be in unlike units.
+func mattersMore(a, b *ratelimit.Decision, unlike bool) bool {
 	switch {
 	case denied(a) != denied(b):
 		return denied(a)
@@ -70,14 +79,24 @@ func mattersMore(a, b *ratelimit.Decision) bool {
 		return a.Outcome == ratelimit.Suspended
 	case denied(a):
 		return a.RetryAfter > b.RetryAfter
-	case a.Plan == nil || b.Plan == nil: // no engine has decided
-		return a.Plan != nil && b.Plan == nil
-	case inner(a.Plan).Len() == 0 || inner(b.Plan).Len() == 0: // an unlimited plan has nothing to show
-		return inner(a.Plan).Len() > 0 && inner(b.Plan).Len() == 0
-	case a.Remaining() != b.Remaining():
+	case !counts(a) || !counts(b):
+		return counts(a) && !counts(b) || a.Plan != nil && b.Plan == nil
+	case unlike && partNext(a) != partNext(b):
+		return partNext(a) < partNext(b)
+	case !unlike && a.Remaining() != b.Remaining():
 		return a.Remaining() < b.Remaining()
 	}
 	return a.Reset() > b.Reset()
+}
+
+// counts reports whether the decision is about a plan with quotas: an unlimited one has
+// nothing to show, and there is no plan if no engine has decided.
+func counts(d *ratelimit.Decision) bool { return d.Plan != nil && inner(d.Plan).Len() > 0 }
+
+// partNext returns which part of the limit is left after another such request: less than 0
+// if that is refused.
+func partNext(d *ratelimit.Decision) float64 {
+	return float64(d.Remaining()-d.Cost) / float64(d.Limit())
 }
 
 // denied reports whether the request was refused because of this subject.

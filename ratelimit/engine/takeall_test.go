@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -191,6 +193,12 @@ func TestDeciding(t *testing.T) {
 	spared := func(left, reset int64) ratelimit.Decision {
 		return decision(ratelimit.Spared, 1, state(left, reset))
 	}
+	costly := func(left, cost, reset int64) ratelimit.Decision {
+		d := allowed(left, reset)
+		d.Plan, d.Cost = ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerMinute(600)), cost
+		return d
+	}
+	unlimited := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: ratelimit.UnlimitedPlan("u"), Cost: 9}
 	limited := func(reset int64) ratelimit.Decision { return decision(ratelimit.Limited, 1, state(0, reset)) }
 	type decisions = []ratelimit.Decision
 	for _, test := range []struct {
@@ -208,9 +216,39 @@ func TestDeciding(t *testing.T) {
 		{"of equal denials the first", decisions{spared(1, 500), limited(50), limited(50)}, 1},
 		{"undecided ones are the last", decisions{{}, limited(5), {}}, 1},
 		{"undecided beside allowed", decisions{{}, allowed(3, 5)}, 1},
+		{"unlike units: the least share", decisions{costly(590, 10, 5), allowed(58, 5)}, 1},
+		{"unlike units: it is the later", decisions{allowed(58, 5), costly(400, 100, 5)}, 1},
+		{"unlike units: the next such request is refused", decisions{allowed(30, 5), costly(450, 451, 5)}, 1},
+		{"an unlimited one has no units", decisions{unlimited, allowed(30, 5), allowed(29, 5)}, 2},
 	} {
 		if got := engine.Deciding(test.all); got != test.want {
 			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// Whatever the charges cost and their order is, the response shows one that refuses the next
+// such request if there is one.
+func TestDecidingShowsWhatRefusesNext(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	refuses := func(d ratelimit.Decision) bool { return d.Remaining() < d.Cost }
+	for range 10_000 {
+		all := make([]ratelimit.Decision, 2+random.IntN(4))
+		for i := range all {
+			limit := 1 + random.Int64N(1000)
+			all[i] = ratelimit.Decision{
+				Outcome: ratelimit.Allowed, Cost: []int64{1, 1, 1, 1 + random.Int64N(limit)}[random.IntN(4)],
+				Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(limit)),
+			}
+			all[i].States[0] = ratelimit.State{Remaining: random.Int64N(limit + 1), Reset: int64(i)} // no ties
+		}
+		first := all[engine.Deciding(all)]
+		if slices.ContainsFunc(all, refuses) && !refuses(first) {
+			t.Fatalf("of %+v the response shows %+v, which refuses nothing next", all, first)
+		}
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		if again := all[engine.Deciding(all)]; again != first {
+			t.Fatalf("of %+v the response shows %+v or, in this order, %+v", all, first, again)
 		}
 	}
 }

@@ -61,13 +61,7 @@ func (a *api) caller(r *http.Request) ratelimit.Caller {
 	if !ok {
 		return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Kind: ratelimit.KindNetwork}
 	}
-	c := ownerOf(p)
-	c.Also = keyCharges(p)
-	return c
-}
-
-func ownerOf(p apikey.Principal) ratelimit.Caller {
-	return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}
+	return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey, Also: keyCharges(p)}
 }
 
 // unchargedCaller returns the caller of a request that is not charged. Such requests
@@ -125,7 +119,7 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 			delete(h, name) // those of requests that are not charged
 		}
-		a.Headers.Set(h, &d)
+		a.Headers.Set(h, &d, p.caller, p.key)
 		h.Del("Retry-After") // this request is not refused
 		h.Del("X-RateLimit-Banned")
 		logDecision(r, c, d, uncharged)

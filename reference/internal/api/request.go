@@ -97,13 +97,8 @@ func logDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outc
 	middleware.SetLogAttrs(r.Context(), attrs...)
 }
 
-// observe logs a decision about a request that is charged, and reports it as one about
-// the owner, also if the limits of its key have decided.
+// observe logs a decision about a request that is charged, and reports it.
 func (a *api) observe(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-	if len(c.Also) > 0 {
-		p, _ := bearer.FromContext[apikey.Principal](r.Context())
-		c = ownerOf(p)
-	}
 	logOutcome(r, c, d, err)
 	a.OnDecision(r, c, d, err)
 }
