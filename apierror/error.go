@@ -64,7 +64,7 @@ func New(status int, code Code, message string) *Error {
 
 // Preencoded returns a copy of e with its bodies encoded in advance, for an error
 // that is sent often, such as a 429. The exported fields of the copy must not be
-// changed.
+// changed, except RetryAfter in a copy of that.
 func (e *Error) Preencoded() *Error {
 	c := *e
 	if c.valid() {

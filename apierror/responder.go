@@ -55,7 +55,7 @@ type Responder struct {
 	RequestID func(ctx context.Context) string
 
 	// Translate returns the message of e for the client of r, such as in the language of its
-	// Accept-Language, made of e.Code, e.Args and e.Details. If it returns "", or is nil, the
+	// Accept-Language, made of e.Code, e.Args, e.Details and e.RetryAfter. If it returns "", or is nil, the
 	// client gets that of e. Adapters of RPC frameworks call it too.
 	Translate func(r *http.Request, e *Error) string
 

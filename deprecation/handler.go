@@ -2,11 +2,9 @@ package deprecation
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -101,9 +99,9 @@ func (d *Declaration) Enforce(next http.Handler) http.Handler {
 			return
 		}
 		if left := d.brownoutLeft(now); left > 0 {
-			// Rounded up, so that a client that waits that long comes after the end.
-			h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(left.Seconds())), 10))
-			d.errors.Respond(w, r, d.brownout)
+			brownout := *d.brownout
+			brownout.RetryAfter = left
+			d.errors.Respond(w, r, &brownout)
 			return
 		}
 		d.serve(next, w, r)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 )
@@ -50,15 +51,11 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	next.ServeHTTP(w, r)
 }
 
-// retryAfter is shared by all responses. Its capacity is 1, so that appending makes a copy.
-var retryAfter = []string{"1"}
-
 func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, d Decision) {
 	if err := r.Context().Err(); 0 < d.Waited && d.Waited < l.opts.Wait && errors.Is(err, context.Canceled) {
 		l.opts.Errors.Respond(w, r, err) // the client gave up first
 		return
 	}
-	w.Header()["Retry-After"] = retryAfter
 	refused := l.refused
 	if d.Limit != l.limit {
 		refused = tooManyRequests(d.Limit)
@@ -79,7 +76,7 @@ func (c *Caller) check() error {
 // overloaded has the problem type of draft-ietf-httpapi-ratelimit-headers-11 section
 // 5.2.
 var overloaded = (&apierror.Error{
-	Status: http.StatusServiceUnavailable, Code: "overloaded",
+	Status: http.StatusServiceUnavailable, Code: "overloaded", RetryAfter: time.Second,
 	Message: "The service is handling as many requests as it can. Wait as long as Retry-After says.",
 	Problem: apierror.Problem{
 		Type:  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
@@ -94,6 +91,6 @@ func tooManyRequests(limit int) *apierror.Error {
 	}
 	e := apierror.New(http.StatusTooManyRequests, "too_many_concurrent_requests",
 		"Only "+strconv.Itoa(limit)+" of your requests may be in progress at a time. Wait for "+it+" to finish before you send the next.")
-	e.Args = map[string]any{"limit": limit}
+	e.Args, e.RetryAfter = map[string]any{"limit": limit}, time.Second
 	return e
 }

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,13 +23,34 @@ const (
 )
 
 // Denial returns the error that the middleware answers a request of c with if d says that
-// it is limited, banned or suspended, for services that have no middleware: its Code,
-// Status and Message are those of the response. If the plan has a scope, the text speaks of
-// that, and otherwise to the client. It returns nil for any other decision, and
-// for a limited one without a Plan. If requests differ in cost, the text of a limited
-// request counts units, otherwise requests.
-func Denial(c ratelimit.Caller, d *ratelimit.Decision) *apierror.Error {
-	weighted, scope := d.Weighted || d.Cost != 1, ""
+// it is limited, banned or suspended, for services that have no middleware: an
+// [apierror.Error] with the Code, Status, Message and RetryAfter of the response. If the plan has
+// a scope, the text speaks of that, and otherwise to the client. If requests differ in cost, the
+// text of a limited request counts units, otherwise requests. Denial returns nil if the request
+// was admitted. For a decision that is neither, such as one that is Spared, the error wraps
+// [ratelimit.ErrUnavailable].
+func Denial(c ratelimit.Caller, d *ratelimit.Decision) error {
+	switch {
+	case d.Allowed():
+		return nil
+	case !answerable(d):
+		return errUnanswerable(d)
+	}
+	return withWait(denial(c.Kind, d), d)
+}
+
+// withWait returns a copy of the error of d that says how long to wait, in whole seconds as
+// the header field does.
+func withWait(e *apierror.Error, d *ratelimit.Decision) *apierror.Error {
+	c := *e
+	c.RetryAfter = time.Duration(secondsUp(d.RetryAfter)) * time.Second
+	return &c
+}
+
+// denial returns the error of an answerable decision without its RetryAfter, so that many
+// responses share it.
+func denial(kind ratelimit.Kind, d *ratelimit.Decision) *apierror.Error {
+	scope := ""
 	if d.Plan != nil {
 		scope = d.Plan.Scope()
 	}
@@ -38,15 +60,11 @@ func Denial(c ratelimit.Caller, d *ratelimit.Decision) *apierror.Error {
 	case d.Outcome == ratelimit.Suspended:
 		return suspended(scope)
 	case d.Outcome == ratelimit.Banned:
-		return banned(c.Kind, scope, cmp.Or(d.BanReason(), plan.Strikes))
-	case d.Outcome != ratelimit.Limited || d.Plan == nil:
-		return nil
-	case weighted || d.StrikesLeft > maxCachedStrikes:
-		return limitedError(d, weighted)
+		return banned(kind, scope, cmp.Or(d.BanReason(), plan.Strikes))
 	}
-	t := textsOf(d.Plan)
-	if t == nil {
-		return limitedError(d, false)
+	weighted, t := d.Weighted || d.Cost != 1, textsOf(d.Plan)
+	if weighted || d.StrikesLeft > maxCachedStrikes || t == nil {
+		return limitedError(d, weighted)
 	}
 	return t.denial(d)
 }
@@ -59,6 +77,10 @@ func answerable(d *ratelimit.Decision) bool {
 		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < engine.Of(d.Plan).Len()
 	}
 	return d.Outcome == ratelimit.Suspended
+}
+
+func errUnanswerable(d *ratelimit.Decision) error {
+	return fmt.Errorf("limit: %w: a decision that cannot be answered, with the outcome %v", ratelimit.ErrUnavailable, d.Outcome)
 }
 
 // refusing returns the quotas with less left than the request costs, as bits.

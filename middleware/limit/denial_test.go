@@ -141,9 +141,12 @@ func TestDenialOfScope(t *testing.T) {
 		{ratelimit.Banned, 0, "", "spam!", "client_banned: You are temporarily banned: spam! Wait as long as Retry-After says."},
 		{ratelimit.Banned, 0, "", "spam?", "client_banned: You are temporarily banned: spam? Wait as long as Retry-After says."},
 	} {
-		d := ratelimit.Decision{Outcome: tt.outcome, Plan: tokens.WithScope(tt.scope)}
+		d := ratelimit.Decision{Outcome: tt.outcome, Plan: tokens.WithScope(tt.scope), RetryAfter: 59*time.Second + 1}
 		d.Receipt.BanReason = &tt.reason
-		e := limit.Denial(ratelimit.Caller{Kind: tt.kind}, &d)
+		e, _ := errors.AsType[*apierror.Error](limit.Denial(ratelimit.Caller{Kind: tt.kind}, &d))
+		if e.RetryAfter != time.Minute {
+			t.Errorf("%v: RetryAfter is %v, want a minute, as in the header field", tt.outcome, e.RetryAfter)
+		}
 		args := map[string]any{"scope": tt.scope}
 		if tt.outcome == ratelimit.Banned {
 			args["reason"] = tt.reason
@@ -203,8 +206,9 @@ func TestErrors(t *testing.T) {
 			Logger: slog.New(slog.DiscardHandler),
 			Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
 				w.WriteHeader(http.StatusTeapot)
-				fmt.Fprint(w, r.URL.Path, " ", e.Code, " ", e.Args)
+				fmt.Fprint(w, e.Message, " ", e.Code, " ", e.RetryAfter, " ", e.Args)
 			},
+			Translate: func(_ *http.Request, e *apierror.Error) string { return fmt.Sprint("wait ", e.RetryAfter, ":") },
 		},
 	}
 	shadow, open := opts, opts
@@ -225,19 +229,19 @@ func TestErrors(t *testing.T) {
 		observed   int
 	}{
 		{"admitted", l, limited, nil, opts, 1, "200 ok", "", 1},
-		{"limited", l, limited, nil, opts, 1, "418 / rate_limit_exceeded map[cost:1 limit:1 quota:1/minute remaining:0 scope: strikes:0]", "30", 1},
+		{"limited", l, limited, nil, opts, 1, "418 wait 30s: rate_limit_exceeded 30s map[cost:1 limit:1 quota:1/minute remaining:0 scope: strikes:0]", "30", 1},
 		{"limited in shadow mode", l, limited, nil, shadow, 1, "200 ok", "", 1},
-		{"banned", l, limited, nil, opts, 1, "418 / api_key_banned map[reason:strikes scope:]", "3600", 1},
-		{"suspended", l, suspended, nil, opts, 1, "418 / plan_suspended map[scope:]", "", 1},
-		{"over the limit", l, limited, nil, opts, 2, "418 / cost_exceeds_limit map[cost:2 limit:1 quota:1/minute scope:]", "", 1},
-		{"undecided", down, limited, nil, opts, 1, "418 / unavailable map[]", "1", 1},
-		{"identify fails", l, limited, errors.New("secret"), opts, 1, "418 / internal map[]", "", 0},
-		{"identify fails, open", l, limited, errors.New("secret"), open, 1, "418 / internal map[]", "", 0},
+		{"banned", l, limited, nil, opts, 1, "418 wait 1h0m0s: api_key_banned 1h0m0s map[reason:strikes scope:]", "3600", 1},
+		{"suspended", l, suspended, nil, opts, 1, "418 wait 0s: plan_suspended 0s map[scope:]", "", 1},
+		{"over the limit", l, limited, nil, opts, 2, "418 wait 0s: cost_exceeds_limit 0s map[cost:2 limit:1 quota:1/minute scope:]", "", 1},
+		{"undecided", down, limited, nil, opts, 1, "418 wait 1s: unavailable 1s map[]", "1", 1},
+		{"identify fails", l, limited, errors.New("secret"), opts, 1, "418 wait 0s: internal 0s map[]", "", 0},
+		{"identify fails, open", l, limited, errors.New("secret"), open, 1, "418 wait 0s: internal 0s map[]", "", 0},
 		{"identify fails, shadow", l, limited, errors.New("secret"), shadow, 1, "200 ok", "", 0},
-		{"no answer for identify", l, limited, away, opts, 1, "418 / unavailable map[]", "1", 1},
+		{"no answer for identify", l, limited, away, opts, 1, "418 wait 1s: unavailable 1s map[]", "1", 1},
 		{"no answer for identify, open", l, limited, away, open, 1, "200 ok", "", 1},
-		{"invalid too, open", l, limited, fmt.Errorf("%w: %w", ratelimit.ErrInvalid, away), open, 1, "418 / internal map[]", "", 0},
-		{"an answer of identify", l, limited, fmt.Errorf("%w: %w", away, busy), opts, 1, "418 / busy map[]", "2", 1},
+		{"invalid too, open", l, limited, fmt.Errorf("%w: %w", ratelimit.ErrInvalid, away), open, 1, "418 wait 0s: internal 0s map[]", "", 0},
+		{"an answer of identify", l, limited, fmt.Errorf("%w: %w", away, busy), opts, 1, "418 wait 1.5s: busy 1.5s map[]", "2", 1},
 	} {
 		cost, observed = step.cost, 0
 		identify := func(*http.Request) (ratelimit.Caller, error) { return step.caller, step.err }
@@ -251,14 +255,25 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// There is no error for requests that are admitted, nor for one that an engine refuses without
-// a plan.
-func TestNoDenial(t *testing.T) {
-	for _, d := range []ratelimit.Decision{
-		{}, {Outcome: ratelimit.Allowed, Plan: tokens}, {Outcome: ratelimit.Spared, Plan: tokens}, {Outcome: ratelimit.Limited},
+// A handler can return Denial whatever was decided. Only a request that was admitted has no
+// error, and only one that was denied has one that a client can be told.
+func TestReturnDenial(t *testing.T) {
+	for _, tt := range []struct {
+		d          ratelimit.Decision
+		status     int
+		retryAfter string
+	}{
+		{ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: tokens}, 200, ""},
+		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: tokens, RetryAfter: time.Hour - 1}, 429, "3600"},
+		{ratelimit.Decision{Outcome: ratelimit.Banned, Plan: tokens, RetryAfter: time.Hour}, 429, "3600"},
+		{ratelimit.Decision{Outcome: ratelimit.Suspended}, 403, ""},
+		{ratelimit.Decision{Outcome: ratelimit.Spared, Plan: tokens}, 500, ""},
+		{ratelimit.Decision{Outcome: ratelimit.Limited, RetryAfter: time.Hour}, 500, ""}, // without a plan
+		{ratelimit.Decision{}, 500, ""},
 	} {
-		if e := limit.Denial(ratelimit.Caller{}, &d); e != nil {
-			t.Errorf("%v: got %v, want none", d.Outcome, e)
+		w := get(quiet.Handle(func(http.ResponseWriter, *http.Request) error { return limit.Denial(ratelimit.Caller{}, &tt.d) }))
+		if got := w.Header().Get("Retry-After"); w.Code != tt.status || got != tt.retryAfter {
+			t.Errorf("%v: %d with Retry-After %q, want %d with %q", tt.d.Outcome, w.Code, got, tt.status, tt.retryAfter)
 		}
 	}
 }

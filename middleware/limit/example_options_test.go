@@ -31,8 +31,8 @@ func ExampleDenial() {
 			return err // not decided: answered with 500, and the code is not sent
 		}
 		limit.XRateLimit.Set(w.Header(), &d)
-		if !d.Allowed() {
-			return limit.Denial(ratelimit.Caller{}, &d)
+		if err := limit.Denial(ratelimit.Caller{}, &d); err != nil {
+			return err
 		}
 		_, err = fmt.Fprintln(w, "sent")
 		return err

@@ -126,7 +126,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil && !d.Allowed() && !answerable(&d) {
-		err = fmt.Errorf("limit: %w: %T returned a decision that cannot be answered: outcome %v", ratelimit.ErrUnavailable, g.limiter, d.Outcome)
+		err = fmt.Errorf("%w, which %T returned", errUnanswerable(&d), g.limiter)
 		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), nil
 	}
 	d.Weighted = g.Cost != nil
@@ -147,7 +147,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !pass && err != nil:
 		g.respondError(w, r, c.Subject, &d, err)
 	case !pass:
-		g.Errors.Respond(w, r, Denial(ratelimit.Caller{Kind: all.kindOf(c)}, &d))
+		g.deny(w, r, all.kindOf(c), &d)
 	case g.ChargeIf != nil || g.Context:
 		g.serve(w, r, c, d, all, admitted && (all != nil || metered(plan)))
 	default:
@@ -188,6 +188,16 @@ func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit
 	default:
 		g.next.ServeHTTP(w, r)
 	}
+}
+
+// deny answers a request that was denied. A kept error has no RetryAfter, which only
+// functions of the service read: the response has the field already.
+func (g *limitHandler) deny(w http.ResponseWriter, r *http.Request, kind ratelimit.Kind, d *ratelimit.Decision) {
+	e := denial(kind, d)
+	if g.Errors != nil && (g.Errors.Write != nil || g.Errors.Translate != nil) {
+		e = withWait(e, d)
+	}
+	g.Errors.Respond(w, r, e)
 }
 
 // respondError answers a request that the engine could not decide because of err.

@@ -105,7 +105,8 @@ func (t *texts) appendReset(b []byte, d *ratelimit.Decision) (_ []byte, kept str
 	return strconv.AppendInt(b, at, 10), ""
 }
 
-// denial returns the error of a limited request of one unit.
+// denial returns the error of a limited request of one unit, with at most maxCachedStrikes
+// strikes left.
 func (t *texts) denial(d *ratelimit.Decision) *apierror.Error {
 	slot := &t.denials[refusing(d)]
 	table := slot.Load()

@@ -47,18 +47,23 @@ func TestDenialsOfOneKindAreMadeOnce(t *testing.T) {
 		Outcome: ratelimit.Limited, Cost: 1, StrikesLeft: 3,
 		Plan: ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1), ratelimit.PerDay(100)),
 	}
-	d.States[1].Remaining = 9
-	Denial(ratelimit.Caller{}, &d) // nothing is kept of a plan that is used once
-	first := Denial(ratelimit.Caller{}, &d)
+	if first := denial(0, &d).Message; !strings.Contains(first, "1 request per minute") { // nothing is kept of a plan that is used once
+		t.Errorf("the first denial is %q, want one that counts requests of the minute", first)
+	}
+	kept := denial(0, &d)
 	if n := testing.AllocsPerRun(100, func() {
-		if Denial(ratelimit.Caller{}, &d) != first {
+		if denial(0, &d) != kept {
 			t.Error("the same denial is another error")
 		}
 	}); n > 0 {
 		t.Errorf("a denial allocates %v times, want 0", n)
 	}
 	d.StrikesLeft = 2
-	if Denial(ratelimit.Caller{}, &d) == first {
+	if denial(0, &d) == kept {
 		t.Error("another number of strikes left is the same error")
+	}
+	d.StrikesLeft, d.Applicable = 3, 1 // both quotas still refuse
+	if got := denial(0, &d).Message; !strings.Contains(got, "100 requests per day") {
+		t.Errorf("a denial by the day is %q", got)
 	}
 }
