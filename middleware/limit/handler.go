@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -111,7 +112,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		plan = plan.WithoutPenalty()
 	}
 	var d ratelimit.Decision
-	var all *charged // nil: the caller has one charge
+	var all charged // empty: the caller has one charge
 	// Engines check as well, but an engine that does not must not admit an invalid call.
 	switch err = check(plan, c.Subject, cost); {
 	case err != nil:
@@ -127,7 +128,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil && !d.Allowed() && !answerable(&d) {
 		err = fmt.Errorf("%w, which %T returned", errUnanswerable(&d), g.limiter)
-		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), nil
+		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), charged{}
 	}
 	d.Weighted = g.Cost != nil
 	cancelled := cancelledBy(r, err)
@@ -137,7 +138,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	admitted := err == nil && d.Allowed()
 	pass := admitted || g.Shadow || err != nil && g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid) && !cancelled
 	if h := w.Header(); !g.Shadow || h[fieldLimit] == nil && h[fieldPolicy] == nil {
-		g.Headers.Set(h, &d, all.made()...)
+		g.Headers.Set(h, &d, all.decisions...)
 		if pass && !d.Allowed() {
 			delete(h, fieldRetryAfter)
 			delete(h, fieldBanned)
@@ -147,9 +148,9 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !pass && err != nil:
 		g.respondError(w, r, c.Subject, &d, err)
 	case !pass:
-		g.deny(w, r, all.kindOf(c), &d)
+		g.deny(w, r, c.Kind, all, &d)
 	case g.ChargeIf != nil || g.Context:
-		g.serve(w, r, c, d, all, admitted && (all != nil || metered(plan)))
+		g.serve(w, r, c, d, all, admitted && (all.charges != nil || metered(plan)))
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -168,7 +169,7 @@ func (g *limitHandler) notIdentified(w http.ResponseWriter, r *http.Request, c r
 		g.Observe(r, c, ratelimit.Decision{}, err)
 	}
 	if g.Shadow || failed && g.FailOpen {
-		g.serve(w, r, c, ratelimit.Decision{}, nil, false)
+		g.serve(w, r, c, ratelimit.Decision{}, charged{}, false)
 		return
 	}
 	if public, _ := errors.AsType[*apierror.Error](err); failed && public == nil {
@@ -178,8 +179,8 @@ func (g *limitHandler) notIdentified(w http.ResponseWriter, r *http.Request, c r
 }
 
 // serve serves a request. It was counted if the engine has charged it for d, or for
-// all, if that is not nil.
-func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all *charged, counted bool) {
+// all, if that is not empty.
+func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all charged, counted bool) {
 	switch {
 	case counted && g.ChargeIf != nil:
 		g.serveTracked(w, r, c, d, all)
@@ -190,9 +191,12 @@ func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit
 	}
 }
 
-// deny answers a request that was denied. A kept error has no RetryAfter, which only
-// functions of the service read: the response has the field already.
-func (g *limitHandler) deny(w http.ResponseWriter, r *http.Request, kind ratelimit.Kind, d *ratelimit.Decision) {
+// deny answers a request of a caller of some kind that was denied. A kept error has no
+// RetryAfter, which only functions of the service read: the response has the field already.
+func (g *limitHandler) deny(w http.ResponseWriter, r *http.Request, kind ratelimit.Kind, all charged, d *ratelimit.Decision) {
+	if all.deciding > 0 {
+		kind = 0 // a further charge has none
+	}
 	e := denial(kind, d)
 	if g.Errors != nil && (g.Errors.Write != nil || g.Errors.Translate != nil) {
 		e = withWait(e, d)
@@ -241,8 +245,7 @@ func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *r
 	return d
 }
 
-// charged are the charges of a request that has several, the caller's own first. It is nil
-// if the caller has one charge.
+// charged are the charges of a request that has several, the caller's own first.
 type charged struct {
 	charges   []ratelimit.Charge
 	decisions []ratelimit.Decision
@@ -250,39 +253,21 @@ type charged struct {
 }
 
 // newCharged returns room for n charges, in one allocation if they are few.
-func newCharged(n int) *charged {
+func newCharged(n int) charged {
 	const few = 3
 	if n > few {
-		return &charged{charges: make([]ratelimit.Charge, n), decisions: make([]ratelimit.Decision, n)}
+		return charged{charges: make([]ratelimit.Charge, n), decisions: make([]ratelimit.Decision, n)}
 	}
 	room := new(struct {
-		charged
 		charges   [few]ratelimit.Charge
 		decisions [few]ratelimit.Decision
 	})
-	room.charged.charges, room.charged.decisions = room.charges[:n], room.decisions[:n]
-	return &room.charged
-}
-
-// made returns the decisions about several charges.
-func (all *charged) made() []ratelimit.Decision {
-	if all == nil {
-		return nil
-	}
-	return all.decisions
-}
-
-// kindOf returns the kind of what the response is about: a further charge of c has none.
-func (all *charged) kindOf(c ratelimit.Caller) ratelimit.Kind {
-	if all != nil && all.deciding > 0 {
-		return 0
-	}
-	return c.Kind
+	return charged{charges: room.charges[:n], decisions: room.decisions[:n]}
 }
 
 // takeAll decides about a request with further charges. The decision it returns is the one
 // that the response shows. If there is an error, there are no charges.
-func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, *charged, error) {
+func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, charged, error) {
 	all := newCharged(1 + len(c.Also))
 	all.charges[0] = ratelimit.Charge{Subject: c.Subject, Plan: plan, Cost: cost}
 	for i, charge := range c.Also {
@@ -294,10 +279,12 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 		}
 		all.charges[1+i] = charge
 	}
-	err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions)
-	if err != nil {
-		charge := all.charges[all.tooExpensive(err)]
-		return g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), nil, err
+	if err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions); err != nil {
+		show := max(0, slices.IndexFunc(all.charges, func(c ratelimit.Charge) bool {
+			return errors.Is(check(c.Plan, c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit)
+		}))
+		charge := all.charges[show]
+		return g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), charged{}, err
 	}
 	all.deciding = engine.Deciding(all.decisions)
 	for i := range all.decisions {
@@ -308,19 +295,6 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 		}
 	}
 	return all.decisions[all.deciding], all, nil
-}
-
-// tooExpensive returns which charge costs more than a quota allows, if that is the
-// error, and otherwise the caller's own.
-func (all *charged) tooExpensive(err error) int {
-	if errors.Is(err, ratelimit.ErrCostExceedsLimit) {
-		for i, c := range all.charges {
-			if errors.Is(check(c.Plan, c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit) {
-				return i
-			}
-		}
-	}
-	return 0
 }
 
 // check reports whether a request can be decided.

@@ -22,12 +22,12 @@ const (
 
 // serveTracked serves a request that was charged, and gives the charge back if the
 // options say so of its end.
-func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all *charged) {
-	t := response.Track(w)
-	body := watchBody(r)
+func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all charged) {
+	t, body, ctx := response.Track(w), watchBody(r), r.Context()
 	var reserved *reservedContext
 	if g.Context {
-		reserved = g.reserve(r.Context(), c, d, all, true)
+		reserved = g.reserve(ctx, c, d, all, true)
+		ctx = reserved
 	}
 	returned := false
 	defer func() {
@@ -43,22 +43,13 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ra
 	if body == nil && reserved == nil {
 		g.next.ServeHTTP(t, r)
 	} else {
-		response.ServeCopy(g.next, t, r, innerRequest(r, body, reserved))
+		inner := r.WithContext(ctx)
+		if body != nil {
+			inner.Body = body
+		}
+		response.ServeCopy(g.next, t, r, inner)
 	}
 	returned = true
-}
-
-// innerRequest returns a copy of r with the body and the context that are not nil.
-func innerRequest(r *http.Request, body *watchedBody, reserved *reservedContext) *http.Request {
-	ctx := r.Context()
-	if reserved != nil {
-		ctx = reserved
-	}
-	inner := r.WithContext(ctx)
-	if body != nil {
-		inner.Body = body
-	}
-	return inner
 }
 
 // finalStatus returns the status of a response. If the handler did not return, it panicked.

@@ -183,12 +183,12 @@ func (c *reservedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// reserve returns the context of a request with its reservation. all is nil if the caller
+// reserve returns the context of a request with its reservation. all is empty if the caller
 // has one charge, which d is about.
-func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d ratelimit.Decision, all *charged, counted bool) *reservedContext {
+func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d ratelimit.Decision, all charged, counted bool) *reservedContext {
 	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, caller: c}}
 	res := &reserved.reservation
-	if all == nil {
+	if all.charges == nil {
 		res.one[0] = reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
 		res.charges = res.one[:]
 		return reserved

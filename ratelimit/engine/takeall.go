@@ -81,10 +81,8 @@ func mattersMore(a, b *ratelimit.Decision, unlike bool) bool {
 		return a.RetryAfter > b.RetryAfter
 	case !counts(a) || !counts(b):
 		return counts(a) && !counts(b) || a.Plan != nil && b.Plan == nil
-	case unlike && partNext(a) != partNext(b):
-		return partNext(a) < partNext(b)
-	case !unlike && a.Remaining() != b.Remaining():
-		return a.Remaining() < b.Remaining()
+	case left(a, unlike) != left(b, unlike):
+		return left(a, unlike) < left(b, unlike)
 	}
 	return a.Reset() > b.Reset()
 }
@@ -93,10 +91,13 @@ func mattersMore(a, b *ratelimit.Decision, unlike bool) bool {
 // nothing to show, and there is no plan if no engine has decided.
 func counts(d *ratelimit.Decision) bool { return d.Plan != nil && inner(d.Plan).Len() > 0 }
 
-// partNext returns which part of the limit is left after another such request: less than 0
-// if that is refused.
-func partNext(d *ratelimit.Decision) float64 {
-	return float64(d.Remaining()-d.Cost) / float64(d.Limit())
+// left returns what remains of the applicable quota. Of unlike units it is the part of the
+// limit that another such request would leave: less than 0 if that is refused.
+func left(d *ratelimit.Decision, unlike bool) float64 {
+	if unlike {
+		return float64(d.Remaining()-d.Cost) / float64(d.Limit())
+	}
+	return float64(d.Remaining()) // exact: at most 2^53 - 1
 }
 
 // denied reports whether the request was refused because of this subject.
