@@ -55,16 +55,12 @@ func use(t *testing.T, l ratelimit.Limiter, c ratelimit.Charge) {
 func TestAlso(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := newEngine(&at)
-	type seen struct {
-		Plan    string // the one that the response shows
-		Outcome ratelimit.Outcome
-	}
-	var observed []seen
+	var observed []string
 	h := handler(l, ann(), limit.Options{Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 		if err != nil || c.Subject != "user:ann" || c.Plan != annsPlan || c.Kind != ratelimit.KindAPIKey || len(c.Also) != 2 {
 			t.Errorf("observed the caller %+v, with error %v, want the one of identify", c, err)
 		}
-		observed = append(observed, seen{d.Plan.Name(), d.Outcome})
+		observed = append(observed, d.Plan.Name()+" "+d.Outcome.String())
 	}}, ok)
 	expect(t, get(h), 200, "", "2")
 	wantLeft(t, l, "one request", 2, 9, 18)
@@ -87,15 +83,9 @@ func TestAlso(t *testing.T) {
 	expect(t, get(h), 429, "rate_limit_exceeded", "0")
 	expect(t, get(h), 429, "api_key_banned", "0")
 	wantLeft(t, l, "ann is banned", 0, 7, 10)
-	want := []seen{
-		{"ann's", ratelimit.Allowed},
-		{"team's", ratelimit.Allowed},
-		{"team's", ratelimit.Limited},
-		{"ann's", ratelimit.Allowed},
-		{"ann's", ratelimit.Allowed},
-		{"ann's", ratelimit.Allowed},
-		{"ann's", ratelimit.Limited},
-		{"ann's", ratelimit.Banned},
+	want := []string{
+		"ann's allowed", "team's allowed", "team's limited",
+		"ann's allowed", "ann's allowed", "ann's allowed", "ann's limited", "ann's banned",
 	}
 	if diff := cmp.Diff(want, observed); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
@@ -131,23 +121,6 @@ func TestTheResponseShowsTheLimitThatRefusesNext(t *testing.T) {
 				t.Fatalf("%d requests, %d tokens, each request %d: request %d shows %s", requests, tokens, cost, n+1, shown)
 			}
 		}
-	}
-}
-
-// Shadow mode refuses nothing, and gives no strikes.
-func TestAlsoInShadowMode(t *testing.T) {
-	l := atNow()
-	bob := ratelimit.Caller{Subject: "user:bob", Plan: teamPlan, Also: []ratelimit.Charge{{Subject: "user:ann", Plan: annsPlan}}}
-	h := handler(l, bob, limit.Options{Shadow: true, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	use(t, l, ratelimit.Charge{Subject: "user:ann", Plan: annsPlan, Cost: 3})
-	for range 5 {
-		if w := get(h); w.Code != 500 || w.Header().Get("Retry-After") != "" || w.Header().Get("X-RateLimit-Remaining") != "0" {
-			t.Errorf("got %d with %v, want that the request is served with the fields of ann's plan", w.Code, w.Header())
-		}
-	}
-	wantLeft(t, l, "after shadow mode", 0, 10, 20)
-	if d, err := l.Peek(t.Context(), "user:ann", annsPlan); err != nil || d.StrikesLeft != 1 {
-		t.Errorf("%d strikes are left, with error %v, want all", d.StrikesLeft, err)
 	}
 }
 

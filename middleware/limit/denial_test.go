@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,72 +50,63 @@ func denied(t *testing.T, plan *ratelimit.Plan, costs ...int64) map[string]any {
 
 // What a client reads is part of the interface.
 func TestDenialTexts(t *testing.T) {
-	strikes := func(n int) ratelimit.Penalty {
-		return ratelimit.Penalty{Strikes: n, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	}
 	quota := func(limit int64, window time.Duration) ratelimit.Quota {
 		return ratelimit.Quota{Limit: limit, Window: window}
 	}
 	const wait = " Wait as long as Retry-After says."
-	type row struct {
-		penalty ratelimit.Penalty
+	for _, tt := range []struct {
+		scope   string
+		strikes int // 0: no penalty
 		quota   ratelimit.Quota
 		costs   []int64
 		want    string
-	}
-	check := func(scope string, tt row) {
-		t.Helper()
-		plan := ratelimit.MustPlan("p", tt.penalty, tt.quota).WithScope(scope)
-		if got := denied(t, plan, tt.costs...)["detail"]; got != tt.want {
-			t.Errorf("%v of %q, costs %v:\n got %s\nwant %s", tt.quota, scope, tt.costs, got, tt.want)
+	}{
+		{"", 0, ratelimit.PerMinute(60), nil, "You have reached the limit of 60 requests per minute." + wait},
+		{"", 0, ratelimit.PerMinute(1), nil, "You have reached the limit of 1 request per minute." + wait},
+		{"", 0, quota(900, 15*time.Minute), nil, "You have reached the limit of 900 requests per 15 minutes." + wait},
+		{"", 0, quota(2, 90*time.Second), nil, "You have reached the limit of 2 requests per 90 seconds." + wait},
+		{"", 0, quota(2, 2*time.Hour), nil, "You have reached the limit of 2 requests per 2 hours." + wait},
+		{"", 0, quota(2, 7*24*time.Hour), nil, "You have reached the limit of 2 requests per 7 days." + wait},
+		{"", 0, ratelimit.PerMonth(2).From(17), nil, "You have reached the limit of 2 requests per month." + wait},
+		{"", 0, ratelimit.PerDay(2).In(time.UTC), nil, "You have reached the limit of 2 requests per day." + wait},
+		{"", 0, ratelimit.PerMinute(60).Smooth(10), nil, "You have reached the limit of 60 requests per minute, at most 10 at once." + wait},
+		{"", 1, ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait + " Any further request before then may get you banned."},
+		{"", 2, ratelimit.PerHour(2), nil, "You have reached the limit of 2 requests per hour." + wait + " More than 1 further request before then may get you banned."},
+		{"", 11, ratelimit.PerSecond(2), nil, "You have reached the limit of 2 requests per second." + wait + " More than 10 further requests before then may get you banned."},
+		{"", 100, ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait + " More than 99 further requests before then may get you banned."},
+		{"", 0, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute are left." + wait},
+		{"", 0, ratelimit.PerMinute(5), []int64{4, 5}, "This request costs 5 units, and 1 of the 5 units per minute is left." + wait},
+		{"", 0, ratelimit.PerMinute(5), []int64{5, 1}, "This request costs 1 unit, and all 5 units per minute are used up." + wait},
+		{"", 0, ratelimit.PerMinute(1), []int64{1}, "This request costs 1 unit, and the 1 unit per minute is used up." + wait},
+		{"", 0, ratelimit.PerMinute(60).Smooth(10), []int64{5}, "This request costs 5 units, and 0 are left now of the limit of 60 units per minute, at most 10 at once." + wait},
+		{"", 0, ratelimit.PerMinute(60).Smooth(10), []int64{9, 5}, "This request costs 5 units, and 1 is left now of the limit of 60 units per minute, at most 10 at once." + wait},
+		{"", 3, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute are left." + wait + " More than 2 further requests before then may get you banned."},
+		{"", 0, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but your plan allows at most 1 per minute."},
+		{"", 0, ratelimit.PerMinute(60).Smooth(10), []int64{11}, "This request costs 11 units, but your plan allows at most 10 at once."},
+		{"organisation", 0, ratelimit.PerMinute(4), nil, "This organisation has reached the limit of 4 requests per minute." + wait},
+		{"organisation", 0, ratelimit.PerMinute(60).Smooth(3), nil, "This organisation has reached the limit of 60 requests per minute, at most 3 at once." + wait},
+		{"organisation", 1, ratelimit.PerDay(2), nil, "This organisation has reached the limit of 2 requests per day." + wait + " Any further request before then may get this organisation banned."},
+		{"organisation", 3, ratelimit.PerDay(2), nil, "This organisation has reached the limit of 2 requests per day." + wait + " More than 2 further requests before then may get this organisation banned."},
+		{"organisation", 0, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute of this organisation are left." + wait},
+		{"organisation", 0, ratelimit.PerMinute(5), []int64{5, 1}, "This request costs 1 unit, and all 5 units per minute of this organisation are used up." + wait},
+		{"organisation", 0, ratelimit.PerMinute(60).Smooth(3), []int64{2}, "This request costs 2 units, and 1 is left now of the limit of 60 units per minute of this organisation, at most 3 at once." + wait},
+		{"organisation", 0, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but the plan of this organisation allows at most 1 per minute."},
+	} {
+		penalty := ratelimit.Penalty{}
+		if tt.strikes > 0 {
+			penalty = ratelimit.Penalty{Strikes: tt.strikes, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 		}
-	}
-	for _, tt := range []row{
-		{ratelimit.Penalty{}, ratelimit.PerMinute(60), nil, "You have reached the limit of 60 requests per minute." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(1), nil, "You have reached the limit of 1 request per minute." + wait},
-		{ratelimit.Penalty{}, quota(900, 15*time.Minute), nil, "You have reached the limit of 900 requests per 15 minutes." + wait},
-		{ratelimit.Penalty{}, quota(2, 90*time.Second), nil, "You have reached the limit of 2 requests per 90 seconds." + wait},
-		{ratelimit.Penalty{}, quota(2, 2*time.Hour), nil, "You have reached the limit of 2 requests per 2 hours." + wait},
-		{ratelimit.Penalty{}, quota(2, 7*24*time.Hour), nil, "You have reached the limit of 2 requests per 7 days." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMonth(2).From(17), nil, "You have reached the limit of 2 requests per month." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerDay(2).In(time.UTC), nil, "You have reached the limit of 2 requests per day." + wait},
-		{strikes(1), ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait +
-			" Any further request before then may get you banned."},
-		{strikes(2), ratelimit.PerHour(2), nil, "You have reached the limit of 2 requests per hour." + wait +
-			" More than 1 further request before then may get you banned."},
-		{strikes(11), ratelimit.PerSecond(2), nil, "You have reached the limit of 2 requests per second." + wait +
-			" More than 10 further requests before then may get you banned."},
-		{strikes(100), ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait +
-			" More than 99 further requests before then may get you banned."},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute are left." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{4, 5}, "This request costs 5 units, and 1 of the 5 units per minute is left." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{5, 1}, "This request costs 1 unit, and all 5 units per minute are used up." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{1}, "This request costs 1 unit, and the 1 unit per minute is used up." + wait},
-		{strikes(3), ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute are left." + wait +
-			" More than 2 further requests before then may get you banned."},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but your plan allows at most 1 per minute."},
-	} {
-		check("", tt)
-	}
-	for _, tt := range []row{
-		{ratelimit.Penalty{}, ratelimit.PerMinute(4), nil, "This organisation has reached the limit of 4 requests per minute." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(3), nil, "This organisation has reached the limit of 60 requests per minute, at most 3 at once." + wait},
-		{strikes(1), ratelimit.PerDay(2), nil, "This organisation has reached the limit of 2 requests per day." + wait +
-			" Any further request before then may get this organisation banned."},
-		{strikes(3), ratelimit.PerDay(2), nil, "This organisation has reached the limit of 2 requests per day." + wait +
-			" More than 2 further requests before then may get this organisation banned."},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute of this organisation are left." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{5, 1}, "This request costs 1 unit, and all 5 units per minute of this organisation are used up." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(3), []int64{2}, "This request costs 2 units, and 1 is left now of the limit of 60 units per minute of this organisation, at most 3 at once." + wait},
-		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but the plan of this organisation allows at most 1 per minute."},
-	} {
-		check("organisation", tt)
+		plan := ratelimit.MustPlan("p", penalty, tt.quota).WithScope(tt.scope)
+		if got := denied(t, plan, tt.costs...)["detail"]; got != tt.want {
+			t.Errorf("%v of %q, costs %v:\n got %s\nwant %s", tt.quota, tt.scope, tt.costs, got, tt.want)
+		}
 	}
 }
 
 // The error of a ban says why, and speaks of the scope, whatever the kind of the caller. So
 // does that of a suspension.
 func TestDenialOfScope(t *testing.T) {
+	const wait = " Wait as long as Retry-After says."
 	for _, tt := range []struct {
 		outcome ratelimit.Outcome
 		kind    ratelimit.Kind
@@ -122,24 +114,22 @@ func TestDenialOfScope(t *testing.T) {
 		reason  string
 		want    string
 	}{
-		{ratelimit.Banned, 0, "", "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 77, "", "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "team", "", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindNetwork, "team", "", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindAPIKey, "team", "", "api_key_banned: This team is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says."},
+		{ratelimit.Banned, 0, "", "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit." + wait},
+		{ratelimit.Banned, 77, "", "", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit." + wait},
+		{ratelimit.Banned, 0, "", "strikes", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit." + wait},
+		{ratelimit.Banned, ratelimit.KindNetwork, "team", "", "client_banned: This team is temporarily banned because it kept sending requests after reaching its limit." + wait},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "team", "", "api_key_banned: This team is temporarily banned because it kept sending requests after reaching its limit." + wait},
+		{ratelimit.Banned, 0, "", "by hand", "client_banned: You are temporarily banned by the operator of this service." + wait},
+		{ratelimit.Banned, 77, "team", "by hand", "client_banned: This team is temporarily banned by the operator of this service." + wait},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "", "by hand", "api_key_banned: This API key is temporarily banned by the operator of this service." + wait},
+		{ratelimit.Banned, ratelimit.KindNetwork, "", "by hand", "client_banned: Your network is temporarily banned from sending requests without a valid API key by the operator of this service." + wait},
+		{ratelimit.Banned, 77, "team", "you sent spam", "client_banned: This team is temporarily banned: you sent spam." + wait},
+		{ratelimit.Banned, ratelimit.KindAPIKey, "", "you sent spam", "api_key_banned: This API key is temporarily banned: you sent spam." + wait},
+		{ratelimit.Banned, ratelimit.KindNetwork, "", "you sent spam", "client_banned: Your network is temporarily banned from sending requests without a valid API key: you sent spam." + wait},
+		{ratelimit.Banned, 0, "", "spam.", "client_banned: You are temporarily banned: spam." + wait},
+		{ratelimit.Banned, 0, "", "spam!", "client_banned: You are temporarily banned: spam!" + wait},
+		{ratelimit.Banned, 0, "", "spam?", "client_banned: You are temporarily banned: spam?" + wait},
 		{ratelimit.Suspended, 0, "team", "", "plan_suspended: The plan of this team is suspended and allows no requests. Contact the operator of this service."},
-		{ratelimit.Banned, 0, "", "strikes", "client_banned: You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "", "by hand", "client_banned: You are temporarily banned by the operator of this service. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "", "you sent spam", "client_banned: You are temporarily banned: you sent spam. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindAPIKey, "", "by hand", "api_key_banned: This API key is temporarily banned by the operator of this service. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindAPIKey, "", "you sent spam", "api_key_banned: This API key is temporarily banned: you sent spam. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindNetwork, "", "by hand", "client_banned: Your network is temporarily banned from sending requests without a valid API key by the operator of this service. Wait as long as Retry-After says."},
-		{ratelimit.Banned, ratelimit.KindNetwork, "", "you sent spam", "client_banned: Your network is temporarily banned from sending requests without a valid API key: you sent spam. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 77, "team", "by hand", "client_banned: This team is temporarily banned by the operator of this service. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 77, "team", "you sent spam", "client_banned: This team is temporarily banned: you sent spam. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "", "spam.", "client_banned: You are temporarily banned: spam. Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "", "spam!", "client_banned: You are temporarily banned: spam! Wait as long as Retry-After says."},
-		{ratelimit.Banned, 0, "", "spam?", "client_banned: You are temporarily banned: spam? Wait as long as Retry-After says."},
 	} {
 		d := ratelimit.Decision{Outcome: tt.outcome, Plan: tokens.WithScope(tt.scope), RetryAfter: 59*time.Second + 1}
 		d.Receipt.BanReason = &tt.reason
@@ -190,20 +180,23 @@ func TestDenialNamesTheQuotasThatRefuse(t *testing.T) {
 	}
 }
 
-// Errors writes what the middleware refuses, and what identify returns: its Retry-After too.
-// An identify function that could not ask its store is an engine that could not decide.
+// Errors writes what the middleware refuses, and what identify returns: its Retry-After too. In
+// the latter case nothing is counted, also if there is a caller beside the error. An identify
+// function that could not ask its store is an engine that could not decide.
 func TestErrors(t *testing.T) {
 	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	limited := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1)), Kind: ratelimit.KindAPIKey}
 	suspended := ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}
+	unlimited := ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}
 	cost, observed := int64(1), 0
+	var log bytes.Buffer
 	opts := limit.Options{
 		Name:    "one", // of all handlers below, which share the engine
 		Cost:    func(*http.Request) int64 { return cost },
 		Observe: func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ },
 		Errors: &apierror.Responder{
-			Logger: slog.New(slog.DiscardHandler),
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			Write: func(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
 				w.WriteHeader(http.StatusTeapot)
 				fmt.Fprint(w, e.Message, " ", e.Code, " ", e.RetryAfter, " ", e.Args)
@@ -216,6 +209,7 @@ func TestErrors(t *testing.T) {
 	l := newEngine(&at)
 	down := broken{ratelimit.ErrUnavailable}
 	away := fmt.Errorf("%w: the database does not answer", ratelimit.ErrUnavailable)
+	secret, tenant := errors.New("secret"), apierror.New(http.StatusForbidden, "no_such_tenant", "There is no such tenant.")
 	busy := &apierror.Error{Status: 503, Code: "busy", RetryAfter: 1500 * time.Millisecond}
 	for _, step := range []struct {
 		name       string
@@ -235,15 +229,20 @@ func TestErrors(t *testing.T) {
 		{"suspended", l, suspended, nil, opts, 1, "418 wait 0s: plan_suspended 0s map[scope:]", "", 1},
 		{"over the limit", l, limited, nil, opts, 2, "418 wait 0s: cost_exceeds_limit 0s map[cost:2 limit:1 quota:1/minute scope:]", "", 1},
 		{"undecided", down, limited, nil, opts, 1, "418 wait 1s: unavailable 1s map[]", "1", 1},
-		{"identify fails", l, limited, errors.New("secret"), opts, 1, "418 wait 0s: internal 0s map[]", "", 0},
-		{"identify fails, open", l, limited, errors.New("secret"), open, 1, "418 wait 0s: internal 0s map[]", "", 0},
-		{"identify fails, shadow", l, limited, errors.New("secret"), shadow, 1, "200 ok", "", 0},
+		{"identify fails", l, limited, secret, opts, 1, "418 wait 0s: internal 0s map[]", "", 0},
+		{"identify fails, open", l, limited, secret, open, 1, "418 wait 0s: internal 0s map[]", "", 0},
+		{"identify fails, shadow", l, limited, secret, shadow, 1, "200 ok", "", 0},
+		{"identify fails, unlimited", l, unlimited, secret, opts, 1, "418 wait 0s: internal 0s map[]", "", 0},
+		{"a public error of identify", l, limited, tenant, opts, 1, "418 wait 0s: no_such_tenant 0s map[]", "", 0},
+		{"a public error of identify, shadow", l, limited, tenant, shadow, 1, "200 ok", "", 0},
+		{"a public error with a cause", l, limited, tenant.Wrap(secret), opts, 1, "418 wait 0s: no_such_tenant 0s map[]", "", 0},
 		{"no answer for identify", l, limited, away, opts, 1, "418 wait 1s: unavailable 1s map[]", "1", 1},
 		{"no answer for identify, open", l, limited, away, open, 1, "200 ok", "", 1},
 		{"invalid too, open", l, limited, fmt.Errorf("%w: %w", ratelimit.ErrInvalid, away), open, 1, "418 wait 0s: internal 0s map[]", "", 0},
 		{"an answer of identify", l, limited, fmt.Errorf("%w: %w", away, busy), opts, 1, "418 wait 1.5s: busy 1.5s map[]", "2", 1},
 	} {
 		cost, observed = step.cost, 0
+		log.Reset()
 		identify := func(*http.Request) (ratelimit.Caller, error) { return step.caller, step.err }
 		w := get(must(limit.New(step.limiter, identify, step.opts))(http.HandlerFunc(ok)))
 		if diff := cmp.Diff(step.want, fmt.Sprint(w.Code, " ", w.Body)); diff != "" {
@@ -251,6 +250,12 @@ func TestErrors(t *testing.T) {
 		}
 		if got := w.Header().Get("Retry-After"); got != step.retryAfter || observed != step.observed {
 			t.Errorf("%s: Retry-After is %q, want %q; observed %d times, want %d", step.name, got, step.retryAfter, observed, step.observed)
+		}
+		if got := w.Header().Get("X-RateLimit-Limit"); step.err != nil && got != "" {
+			t.Errorf("%s: X-RateLimit-Limit is %q, though nothing was decided", step.name, got)
+		}
+		if errors.Is(step.err, secret) && !step.opts.Shadow && !strings.Contains(log.String(), "limit: identify: ") {
+			t.Errorf("%s: the log is %q, want the error of identify", step.name, &log)
 		}
 	}
 }
@@ -315,29 +320,5 @@ func TestSmoothDenial(t *testing.T) {
 	u := engine.Uncounted(p, 1, time.Unix(now, 1))
 	if u.States[1] != (ratelimit.State{Remaining: 100, Reset: now + 1}) || u.Applicable != 0 {
 		t.Errorf("without an engine: %+v", u.States)
-	}
-}
-
-func TestSmoothDenialTexts(t *testing.T) {
-	const wait = " Wait as long as Retry-After says."
-	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
-	for _, tt := range []struct {
-		costs []int64
-		want  string
-	}{
-		{nil, "You have reached the limit of 60 requests per minute, at most 10 at once."},
-		{[]int64{5, 5, 5}, "This request costs 5 units, and 0 are left now of the limit of 60 units per minute, at most 10 at once."},
-		{[]int64{9, 5}, "This request costs 5 units, and 1 is left now of the limit of 60 units per minute, at most 10 at once."},
-	} {
-		body := denied(t, p, tt.costs...)
-		if got := body["detail"]; got != tt.want+wait {
-			t.Errorf("costs %v: got %q, want %q", tt.costs, got, tt.want+wait)
-		}
-	}
-	if got, want := denied(t, p, 11)["detail"], "This request costs 11 units, but your plan allows at most 10 at once."; got != want {
-		t.Errorf("a cost over the burst: got %q, want %q", got, want)
-	}
-	if diff := cmp.Diff([]any{"smooth-minute"}, denied(t, p)["violated-policies"]); diff != "" {
-		t.Errorf("the policies differ (-want +got):\n%s", diff)
 	}
 }

@@ -219,15 +219,25 @@ func TestInvalidCalls(t *testing.T) {
 	}
 }
 
-// A wrongEngine returns a decision that no engine may return.
-type wrongEngine struct{ d ratelimit.Decision }
+// A wrongEngine returns a decision that no engine may return. Of two charges it makes the
+// other one.
+type wrongEngine struct {
+	d     ratelimit.Decision
+	wrong int
+}
 
 func (e wrongEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
 	return e.d, nil
 }
 
+func (e wrongEngine) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	made := charges[1-e.wrong]
+	decisions[e.wrong], decisions[1-e.wrong] = e.d, ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: made.Plan, Cost: made.Cost}
+	return nil
+}
+
 // What is neither an admission nor a denial that a client can be told is a failure of the
-// engine.
+// engine, also of one of two charges. A handler that returns Denial answers with 500.
 func TestWrongDecisions(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
 	for name, d := range map[string]ratelimit.Decision{
@@ -244,15 +254,23 @@ func TestWrongDecisions(t *testing.T) {
 	} {
 		var observed error
 		opts := limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }}
-		caller := ratelimit.Caller{Subject: "a", Plan: plan}
-		w := get(handler(wrongEngine{d}, caller, opts, ok))
-		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !errors.Is(observed, ratelimit.ErrUnavailable) {
-			t.Errorf("%s: got %d with Retry-After %q, observed %v, want 503 with 1 and an error that wraps ErrUnavailable",
-				name, w.Code, w.Header().Get("Retry-After"), observed)
+		for _, also := range [][]ratelimit.Charge{nil, {{Subject: "b", Plan: plan}}} {
+			for wrong := range 1 + len(also) {
+				caller := ratelimit.Caller{Subject: "a", Plan: plan, Also: also}
+				opts.FailOpen = false
+				w := get(handler(wrongEngine{d, wrong}, caller, opts, ok))
+				if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !errors.Is(observed, ratelimit.ErrUnavailable) {
+					t.Errorf("%s: got %d with Retry-After %q, observed %v, want 503 with 1 and an error that wraps ErrUnavailable",
+						name, w.Code, w.Header().Get("Retry-After"), observed)
+				}
+				opts.FailOpen = true
+				if w := get(handler(wrongEngine{d, wrong}, caller, opts, ok)); w.Code != 200 {
+					t.Errorf("%s, fail open: got %d, want 200", name, w.Code)
+				}
+			}
 		}
-		opts.FailOpen = true
-		if w := get(handler(wrongEngine{d}, caller, opts, ok)); w.Code != 200 {
-			t.Errorf("%s, fail open: got %d, want 200", name, w.Code)
+		if err := limit.Denial(ratelimit.Caller{}, &d); !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("%s: Denial returns %v, want an error that wraps ErrUnavailable", name, err)
 		}
 	}
 }
@@ -276,29 +294,6 @@ func TestCostExceedsLimit(t *testing.T) {
 	}
 	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, "cost 60, limit 50/day") {
 		t.Errorf("log %q, want the cost and the limit at level INFO", got)
-	}
-}
-
-// A partialEngine makes one of several charges, and does not decide the others.
-type partialEngine struct {
-	wrongEngine
-	made int
-}
-
-func (e partialEngine) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	decisions[e.made] = ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: charges[e.made].Plan, Cost: 1}
-	return nil
-}
-
-// A request is admitted only if all of its charges are.
-func TestChargesThatAreNotDecided(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	caller := ratelimit.Caller{Subject: "a", Plan: plan, Also: []ratelimit.Charge{{Subject: "b", Plan: plan}}}
-	for made := range 2 {
-		w := get(handler(partialEngine{made: made}, caller, limit.Options{}, ok))
-		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
-			t.Errorf("charge %d alone was made: %d with Retry-After %q, want 503 with 1", made+1, w.Code, w.Header().Get("Retry-After"))
-		}
 	}
 }
 

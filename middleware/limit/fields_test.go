@@ -183,69 +183,43 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 	}
 }
 
-// A denial without a decision of the engine has Retry-After in every set too.
-func TestHeaderSetsWhileTheEngineIsDown(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
-	for _, set := range []limit.HeaderSet{0, limit.DraftRateLimit, limit.NoHeaders} {
-		h := handler(broken{ratelimit.ErrUnavailable}, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: set}, ok)
-		if w := get(h); w.Code != 503 || w.Header().Get("Retry-After") != "1" {
-			t.Errorf("set %d: got %d with Retry-After %q, want 503 with 1", set, w.Code, w.Header().Get("Retry-After"))
-		}
-	}
-}
-
-// NoHeaders next to a set with headers is a contradiction.
-func TestNewRefusesHeaderSets(t *testing.T) {
-	for _, set := range []limit.HeaderSet{limit.NoHeaders | limit.XRateLimit, limit.NoHeaders << 1} {
-		_, err := limit.New(careless{}, func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }, limit.Options{Headers: set})
-		if err == nil || !strings.Contains(err.Error(), "Options.Headers") {
-			t.Errorf("set %d: got error %v, want one that names Options.Headers", set, err)
-		}
-	}
-}
-
-// X-RateLimit-Reset is that of the decision, whatever the decisions before it were.
+// X-RateLimit-Reset is that of the decision, whatever the decisions before it and beside it
+// are: engines whose windows end at different times may share a plan.
 func TestResetIsOfTheDecision(t *testing.T) {
 	fixed := ratelimit.MustPlan("fixed", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
-	for _, plan := range []*ratelimit.Plan{fixed, fixed.WithoutPenalty(), smooth} {
-		// Windows one after the other, a clock that steps back and far ahead, times before
-		// 1970, windows that begin with each subject, and a ban that ends later.
-		for _, at := range []int64{-1, 60, 60, 60, 120, 120, 60, 1 << 40, 180, 180, 61, 62, 61, 240, 240, -1, 0, 9_000_000_000, 240} {
-			for _, bans := range []int64{0, at + 7} {
-				d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: 1, Time: (at - 30) * 1e9, BanEnds: bans}
-				d.States[0] = ratelimit.State{Remaining: 59, Reset: at}
-				if bans != 0 {
-					d.Outcome = ratelimit.Banned
-				}
-				for range 3 {
-					if got := resetOf(&d); got != strconv.FormatInt(max(at, bans), 10) {
-						t.Fatalf("%v: X-RateLimit-Reset is %s for a reset at %d and a ban until %d", plan, got, at, bans)
-					}
-				}
+	// Windows one after the other, a clock that steps back and far ahead, times before
+	// 1970, windows that begin with each subject, and a ban that ends later.
+	resets := []int64{-1, 60, 60, 60, 120, 120, 60, 1 << 40, 180, 180, 61, 62, 61, 240, 240, -1, 0, 9_000_000_000, 240}
+	check := func(plan *ratelimit.Plan, at, bans int64) {
+		d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: 1, Time: (at - 30) * 1e9, BanEnds: bans}
+		d.States[0] = ratelimit.State{Remaining: 59, Reset: at}
+		if bans != 0 {
+			d.Outcome = ratelimit.Banned
+		}
+		for range 3 {
+			h := http.Header{}
+			limit.XRateLimit.Set(h, &d)
+			if got := h.Get("X-RateLimit-Reset"); got != strconv.FormatInt(max(at, bans), 10) {
+				t.Errorf("%v: X-RateLimit-Reset is %s for a reset at %d and a ban until %d", plan, got, at, bans)
 			}
 		}
 	}
-}
-
-// Also if engines whose windows end at different times share the plan.
-func TestResetIsOfTheDecisionConcurrently(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
-	var all sync.WaitGroup
-	for n := range int64(4) {
-		all.Go(func() {
-			for i := range int64(1000) {
-				at := i/10*60 + n/2 // two and two the same
-				d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Time: at * 1e9}
-				d.States[0].Reset = at
-				if got := resetOf(&d); got != strconv.FormatInt(at, 10) {
-					t.Errorf("X-RateLimit-Reset is %s, want %d", got, at)
-					return
-				}
+	for _, plan := range []*ratelimit.Plan{fixed, fixed.WithoutPenalty(), smooth} {
+		for _, goroutines := range []int64{1, 4} {
+			var all sync.WaitGroup
+			for n := range goroutines {
+				all.Go(func() {
+					for i := range 20 * int64(len(resets)) {
+						at := resets[i%int64(len(resets))] + n/2 // two and two the same
+						check(plan, at, 0)
+						check(plan, at, at+7)
+					}
+				})
 			}
-		})
+			all.Wait()
+		}
 	}
-	all.Wait()
 }
 
 // The fields cost two allocations, and one if the digits of Reset are kept and what is
@@ -282,10 +256,4 @@ func TestHeaderAllocations(t *testing.T) {
 			t.Errorf("%s: the fields cost %v allocations, want %v", what, n, c.most)
 		}
 	}
-}
-
-func resetOf(d *ratelimit.Decision) string {
-	h := http.Header{}
-	limit.XRateLimit.Set(h, d)
-	return h.Get("X-RateLimit-Reset")
 }

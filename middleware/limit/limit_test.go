@@ -42,15 +42,6 @@ func TestByIP(t *testing.T) {
 	})
 }
 
-// A subscriber has more IPv6 addresses than an engine has places.
-func TestIPv6CountsByNetwork(t *testing.T) {
-	s := around(t, limit.ByIP(perYear(2)))
-	s.want(200, "[2001:db8::1]:1")
-	s.want(200, "[2001:db8::ffff:2]:1")
-	s.want(429, "[2001:db8::3]:1")
-	s.want(200, "[2001:db8:0:1::3]:1")
-}
-
 // A client must not get a ban that the service did not ask for.
 func TestQuotasAloneNeverBan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -127,32 +118,40 @@ func TestOneCallCountsTogether(t *testing.T) {
 	nested.want(429, "192.0.2.1:1")
 }
 
-// Identify names the same subjects as ByPlan, so that usage and bans can be found by them.
+// Identify names the subjects of ByPlan, so that usage and bans can be found by them: the user,
+// or the network that the proxies name. A subscriber has more IPv6 addresses than an engine has
+// places.
 func TestIdentify(t *testing.T) {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, perYear(2))
-	planOf := func(r *http.Request) (string, *ratelimit.Plan, error) { return r.Header.Get("User"), plan, nil }
+	direct, behind := limit.Clients{}, limit.Behind("10.0.0.0/8", "192.0.2.7")
+	cdn := limit.Clients{Source: must(clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))}
 	for _, c := range []struct {
-		clients                     limit.Clients
-		addr, user, forwarded, want string
+		clients          limit.Clients
+		addr, user       string
+		forwarded, named string // X-Forwarded-For and CF-Connecting-IP
+		want             string
 	}{
-		{limit.Clients{}, "198.51.100.1:1", "ann", "", "user:ann"},
-		{limit.Clients{}, "198.51.100.1:1", "", "", "network:198.51.100.1/32"},
-		{limit.Clients{}, "198.51.100.1:1", "", "192.0.2.1", "network:198.51.100.1/32"},
-		{limit.Behind("10.0.0.0/8"), "10.0.0.1:1", "", "198.51.100.1", "network:198.51.100.1/32"},
+		{direct, "198.51.100.1:1", "ann", "", "", "user:ann"},
+		{direct, "198.51.100.1:1", "", "192.0.2.1", "", "network:198.51.100.1/32"},
+		{direct, "[2001:db8::ffff:2]:1", "", "", "", "network:2001:db8::/64"},
+		{direct, "192.0.2.3:1", "network:192.0.2.1/32", "", "", "user:network:192.0.2.1/32"},
+		{behind, "10.0.0.1:1", "ann", "198.51.100.1", "", "user:ann"},
+		{behind, "10.0.0.1:1", "", "198.51.100.1", "", "network:198.51.100.1/32"},
+		{behind, "192.0.2.7:1", "", "203.0.113.9, 198.51.100.1", "", "network:198.51.100.1/32"}, // the first is invented
+		{behind, "192.0.2.8:1", "", "198.51.100.1", "", "network:192.0.2.8/32"},                 // not a proxy
+		{cdn, "10.0.0.1:1", "", "192.0.2.1", "198.51.100.1", "network:198.51.100.1/32"},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = c.addr
-		r.Header.Set("User", c.user)
-		if c.forwarded != "" {
-			r.Header.Set("X-Forwarded-For", c.forwarded)
+		for name, value := range map[string]string{"User": c.user, "X-Forwarded-For": c.forwarded, "CF-Connecting-IP": c.named} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
 		}
-		got, err := c.clients.Identify(planOf)(r)
+		got, err := c.clients.Identify(func(r *http.Request) (string, *ratelimit.Plan, error) { return userField(r), plan, nil })(r)
 		if err != nil || got.Subject != c.want || got.Plan != plan || got.Kind != 0 || got.Also != nil {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
-	}
-	if got, err := (limit.Clients{}).Identify(planOf)(httptest.NewRequest("GET", "/", nil)); err != nil || got.Subject != "network:192.0.2.1/32" {
-		t.Errorf("Identify without proxies: %+v, %v", got, err)
 	}
 }
 
@@ -211,32 +210,18 @@ func TestWrongArgumentsPanic(t *testing.T) {
 	limit.Clients{Source: clientip.FromRemoteAddr()}.ByIP(ratelimit.PerSecond(1), ratelimit.PerHour(2))
 }
 
+// All limits of Clients find them at the same place.
 func TestBehind(t *testing.T) {
-	s := around(t, limit.Behind("10.0.0.0/8", "192.0.2.7").ByIP(perYear(1)))
-	s.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
-	s.want(429, "10.0.0.2:1", "X-Forwarded-For", "198.51.100.1")
-	s.want(429, "192.0.2.7:1", "X-Forwarded-For", "203.0.113.9, 198.51.100.1") // the first is invented
-	s.want(200, "192.0.2.7:1", "X-Forwarded-For", "198.51.100.2")
-	// Another peer is not believed.
-	s.want(200, "192.0.2.8:1", "X-Forwarded-For", "198.51.100.3")
-	s.want(429, "192.0.2.8:1", "X-Forwarded-For", "198.51.100.4")
-}
-
-func TestBehindOtherLimits(t *testing.T) {
-	behind := limit.Behind("10.0.0.0/8")
-	users := around(t, behind.ByUser(userField, perYear(1)))
-	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1", "User", "ann")
-	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
-	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
-	users.want(429, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
-}
-
-func TestClientsWithASource(t *testing.T) {
-	source := must(clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
-	s := around(t, limit.Clients{Source: source}.ByIP(perYear(1)))
-	s.want(200, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.1")
-	s.want(200, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.2")
-	s.want(429, "10.0.0.1:1", "CF-Connecting-IP", "198.51.100.2")
+	behind, plan := limit.Behind("10.0.0.0/8"), ratelimit.MustPlan("p", ratelimit.Penalty{}, perYear(1))
+	for _, byClient := range []func(http.Handler) http.Handler{
+		behind.ByIP(perYear(1)), behind.ByUser(userField, perYear(1)),
+		behind.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "", plan, nil }),
+	} {
+		s := around(t, byClient)
+		s.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
+		s.want(429, "10.0.0.2:1", "X-Forwarded-For", "198.51.100.1")
+		s.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
+	}
 }
 
 func TestWarningAboutAProxy(t *testing.T) {

@@ -19,7 +19,7 @@ type combination struct {
 	context, shadow, cost, failOpen bool
 
 	chargeIf string // "", "never", "always", "only 4xx" or "no 5xx"
-	caller   string // "plain", "also", "unlimited", "suspended", "limited" or "down"
+	caller   string // "plain", "also", "unlimited", "suspended", "limited", "also limited" or "down"
 	begins   int    // the status that the handler writes; 0: none
 	panics   bool   // afterwards
 	settles  int64  // before; -1: not
@@ -31,7 +31,7 @@ func randomCombination(r *rand.Rand) combination {
 	return combination{
 		context: half(), shadow: half(), cost: half(), failOpen: half(),
 		chargeIf: pick("", "never", "always", "only 4xx", "no 5xx"),
-		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited", "down"),
+		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited", "also limited", "down"),
 		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
 		panics:   r.IntN(3) == 0, settles: []int64{-1, -1, 0, 1, 40, 250}[r.IntN(6)],
 	}
@@ -75,7 +75,7 @@ func (c *combination) usage() (used [3]int64) {
 // served reports whether the handler is called.
 func (c *combination) served() bool {
 	switch c.caller {
-	case "limited", "suspended":
+	case "limited", "also limited", "suspended":
 		return c.shadow
 	case "down":
 		return c.shadow || c.failOpen
@@ -109,6 +109,8 @@ func (c *combination) callerOf() ratelimit.Caller {
 		caller.Plan = ratelimit.SuspendedPlan("")
 	case "limited":
 		caller.Subject = "spent"
+	case "also limited":
+		caller.Also = []ratelimit.Charge{{Subject: "b", Plan: tokens}, {Subject: "spent", Plan: tokens}}
 	case "down":
 		caller.Subject = "down"
 	case "also":
@@ -120,7 +122,7 @@ func (c *combination) callerOf() ratelimit.Caller {
 // run sends a request with l and returns the status, how often it was observed, and the
 // error of Settle.
 func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed int, settled error) {
-	opts := limit.Options{Context: c.context, Shadow: c.shadow, FailOpen: c.failOpen}
+	opts := limit.Options{Context: c.context, Shadow: c.shadow, FailOpen: c.failOpen, Headers: everyHeader}
 	opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ }
 	if c.cost {
 		opts.Cost = func(*http.Request) int64 { return 3 }
@@ -133,7 +135,14 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 			return c.charges(status)
 		}
 	}
+	outer := httptest.NewRequest("GET", "/", nil)
 	h := handler(l, c.callerOf(), opts, func(w http.ResponseWriter, r *http.Request) {
+		if (r != outer) != c.context {
+			t.Errorf("%+v: the request is a copy: %t", c, r != outer)
+		}
+		if d := limit.FromContext(r.Context()).Decision(); d.Weighted != (c.cost && c.context) {
+			t.Errorf("%+v: the decision says of requests that they differ in cost: %t", c, d.Weighted)
+		}
 		if c.settles >= 0 {
 			settled = limit.FromContext(r.Context()).Settle(r.Context(), c.settles)
 		}
@@ -151,11 +160,14 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 				panic(p)
 			}
 		}()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		h.ServeHTTP(w, outer)
 		if w.status == 0 {
 			w.status = http.StatusOK
 		}
 	}()
+	if fields := rateFields(w.header); (fields == nil) != (c.caller == "unlimited") {
+		t.Errorf("%+v: the fields are %q", c, fields)
+	}
 	return w.status, observed, settled
 }
 

@@ -49,8 +49,7 @@ func exchangeWith(t *testing.T, opts limit.Options, request string, hangUp bool,
 	t.Helper()
 	l := refunder{refunds: make(chan context.Context, 1)}
 	started, gone, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, opts, func(w http.ResponseWriter, r *http.Request) {
+	h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(w http.ResponseWriter, r *http.Request) {
 		close(started)
 		<-gone
 		work(w, r)
@@ -163,7 +162,6 @@ func (b *slowBody) Close() error {
 // A body that fails, or that the service waits for in vain, is not its fault. That it
 // was closed is not a fault of the client. What the handler leaves is not read.
 func TestRefundOfBodies(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	read := func(body io.ReadCloser) { _, _ = body.Read(make([]byte, 1)) }
 	leave := func(io.ReadCloser) {}
 	failed := errors.New("the length is not the declared one")
@@ -187,7 +185,7 @@ func TestRefundOfBodies(t *testing.T) {
 			body.reading, body.release = make(chan struct{}), make(chan struct{})
 		}
 		var reader sync.WaitGroup
-		h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
+		h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
 			if c.wait {
 				reader.Go(func() { read(r.Body) })
 				<-body.reading
@@ -234,7 +232,6 @@ func (b brokenResponse) FlushError() error {
 // If the connection of a client breaks, net/http lets writes over HTTP/2 fail before it
 // cancels the context, and a handler may panic or return between.
 func TestRefundAfterAWriteThatFails(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	for name, work := range map[string]func(w http.ResponseWriter) error{
 		"Write":       func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 1)); return err },
 		"WriteString": func(w http.ResponseWriter) error { _, err := io.WriteString(w, "x"); return err },
@@ -247,7 +244,7 @@ func TestRefundAfterAWriteThatFails(t *testing.T) {
 		for _, gone := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				l := refunder{refunds: make(chan context.Context, 1)}
-				h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
+				h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
 					if work(w) != nil {
 						panic(http.ErrAbortHandler)
 					}
@@ -270,110 +267,61 @@ func TestRefundAfterAWriteThatFails(t *testing.T) {
 	}
 }
 
-// A response of http.TimeoutHandler further in is one of the handler.
-func TestRefundAfterATimeout(t *testing.T) {
-	l := refunder{refunds: make(chan context.Context, 1)}
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	over := make(chan struct{}) // if the handler ended with its deadline, it might be answered with 200
-	defer close(over)
-	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over })
-	h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
-		http.TimeoutHandler(slow, time.Millisecond, "late").ServeHTTP)
-	if w := get(h); w.Code != 503 || w.Header().Get("X-RateLimit-Limit") != "10" || len(l.refunds) != 1 {
-		t.Errorf("got %d with the limit %q and %d refunds, want 503 with 10 and one", w.Code, w.Header().Get("X-RateLimit-Limit"), len(l.refunds))
-	}
-}
-
-// The service's own deadline is not the client's fault, and does not stop the
-// refund.
+// The service's own deadline is not the client's fault, and does not stop the refund.
 func TestRefundAfterTheServicesDeadline(t *testing.T) {
-	l := refunder{refunds: make(chan context.Context, 1)}
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	var during error
-	h := handler(refundFunc{l, func(ctx context.Context) { during = ctx.Err() }}, ratelimit.Caller{Subject: "a", Plan: plan},
-		limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
-			<-r.Context().Done()
-			w.WriteHeader(http.StatusGatewayTimeout)
-		})
+	l := &flaky{Limiter: atNow()}
+	h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		w.WriteHeader(http.StatusGatewayTimeout)
+	})
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx))
-	if len(l.refunds) != 1 {
-		t.Fatal("a request that the service's deadline ended was not refunded")
+	if l.changes != 1 || l.during != nil {
+		t.Errorf("%d refunds, the context of the last one has the error %v; want one without", l.changes, l.during)
 	}
-	if during != nil {
-		t.Errorf("the refund's context has ended: %v", during)
-	}
-	if _, bounded := (<-l.refunds).Deadline(); !bounded {
-		t.Error("the refund's context has no deadline of its own")
-	}
-}
-
-// refundFunc calls look during a refund.
-type refundFunc struct {
-	refunder
-	look func(ctx context.Context)
-}
-
-func (f refundFunc) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	f.look(ctx)
-	return f.refunder.Adjust(ctx, subject, d, units, id)
+	wantUsed(t, l.Limiter, "after the deadline", [2]int64{0, 0})
 }
 
 // Over HTTP/2 net/http notices a client that cancels at any time, whether or not the body
 // was read.
 func TestRefundOverHTTP2(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	for name, c := range map[string]struct {
 		body   func() io.Reader
 		cancel bool
 	}{
-		"no body, stays":            {func() io.Reader { return nil }, false},
+		"stays":                     {func() io.Reader { return strings.NewReader("hello") }, false},
 		"no body, cancels":          {func() io.Reader { return nil }, true},
-		"body, stays":               {func() io.Reader { return strings.NewReader("hello") }, false},
 		"body, cancels":             {func() io.Reader { return strings.NewReader("hello") }, true},
 		"body without end, cancels": {func() io.Reader { r, _ := io.Pipe(); return r }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := refunder{refunds: make(chan context.Context, 1)}
-			started, ended := make(chan struct{}), make(chan struct{})
-			h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan struct{})
+			h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError},
 				func(w http.ResponseWriter, r *http.Request) {
-					close(started)
 					if c.cancel {
+						cancel()
 						<-r.Context().Done()
 					}
 					w.WriteHeader(http.StatusServiceUnavailable)
 				})
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(ended)
-				if r.ProtoMajor != 2 {
-					t.Errorf("the request came over %s, want HTTP/2", r.Proto)
-				}
 				h.ServeHTTP(w, r)
 			}))
 			server.EnableHTTP2 = true
 			server.StartTLS()
 			defer server.Close()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			r := must(http.NewRequestWithContext(ctx, http.MethodPost, server.URL, c.body()))
-			go func() {
-				<-started
-				if c.cancel {
-					cancel()
-				}
-			}()
-			resp, err := server.Client().Do(r)
+			resp, err := server.Client().Do(must(http.NewRequestWithContext(ctx, http.MethodPost, server.URL, c.body())))
 			if err == nil {
 				_ = resp.Body.Close()
 			}
-			if (err != nil) != c.cancel {
-				t.Errorf("the client gets error %v, want one: %t", err, c.cancel)
-			}
 			<-ended
-			if got := len(l.refunds) == 1; got == c.cancel {
-				t.Errorf("refunded: %t, want %t", got, !c.cancel)
+			if got := len(l.refunds) == 1; got == c.cancel || (err != nil) != c.cancel || err == nil && resp.ProtoMajor != 2 {
+				t.Errorf("refunded: %t, want %t; the client gets %v with error %v", got, !c.cancel, resp, err)
 			}
 		})
 	}
@@ -387,6 +335,9 @@ func status(code int) http.HandlerFunc {
 // charged.
 func TestChargeIf(t *testing.T) {
 	flush := func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
+	over := make(chan struct{})
+	defer close(over)
+	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over })
 	for _, tt := range []struct {
 		name   string
 		next   http.HandlerFunc
@@ -406,6 +357,7 @@ func TestChargeIf(t *testing.T) {
 		{"1xx first", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(401) }, 401},
 		{"1xx alone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103) }, 200},
 		{"switching protocols", status(101), 101},
+		{"a timeout further in", http.TimeoutHandler(slow, time.Millisecond, "late").ServeHTTP, 503},
 		{"a stream", func(w http.ResponseWriter, _ *http.Request) {
 			for range 3 {
 				_, _ = io.WriteString(w, "event\n")

@@ -101,33 +101,3 @@ func TestCopiesOfTheRequest(t *testing.T) {
 		}
 	}
 }
-
-// Without the option the context has nothing, and the request is not copied.
-func TestContextIsAnOption(t *testing.T) {
-	for _, opts := range []limit.Options{{}, {ChargeIf: limit.NotServerError}} {
-		outer := httptest.NewRequest("GET", "/", nil)
-		h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
-			if r != outer || limit.FromContext(r.Context()) != nil {
-				t.Error("the request is a copy, or has a reservation")
-			}
-		})
-		h.ServeHTTP(httptest.NewRecorder(), outer)
-	}
-}
-
-// A decision about several charges says, as one about one does, that requests differ in cost.
-func TestContextOfSeveralChargesIsWeighted(t *testing.T) {
-	caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "b", Plan: tokens}}}
-	for _, weighted := range []bool{false, true} {
-		opts := limit.Options{Context: true}
-		if weighted {
-			opts.Cost = func(*http.Request) int64 { return 1 }
-		}
-		h := handler(atNow(), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
-			if d := limit.FromContext(r.Context()).Decision(); d.Weighted != weighted {
-				t.Errorf("with Options.Cost (%t) Weighted is %t", weighted, d.Weighted)
-			}
-		})
-		get(h)
-	}
-}
