@@ -83,9 +83,13 @@ func TestAlso(t *testing.T) {
 	expect(t, get(h), 429, "rate_limit_exceeded", "0")
 	expect(t, get(h), 429, "api_key_banned", "0")
 	wantLeft(t, l, "ann is banned", 0, 7, 10)
+	if err := l.Ban(t.Context(), "team:7", time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, get(h), 429, "client_banned", "0") // the team, for longer: it has no key
 	want := []string{
 		"ann's allowed", "team's allowed", "team's limited",
-		"ann's allowed", "ann's allowed", "ann's allowed", "ann's limited", "ann's banned",
+		"ann's allowed", "ann's allowed", "ann's allowed", "ann's limited", "ann's banned", "team's banned",
 	}
 	if diff := cmp.Diff(want, observed); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
