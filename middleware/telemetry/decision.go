@@ -70,6 +70,10 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 // on the span of the request or call. It is for Observe in the options of packages limit,
 // gatehousegrpc and gatehouseconnect. In shadow mode it counts the decisions, although no
 // request is refused.
+//
+// A request with several charges counts once, under the plan of its caller, also if the
+// applicable quota is that of another charge. near_limit, strikes and bans have the plan whose
+// quota or penalty it was.
 func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	if t == nil {
 		return

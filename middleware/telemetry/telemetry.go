@@ -45,10 +45,6 @@
 // local-day (a day in a time zone), 900s and the like, after smooth- for a smooth quota, and
 // empty without a quota. near_limit counts allowed requests that left at most a tenth of it.
 //
-// A request with several charges counts once, under the plan of its caller, also if the
-// applicable quota is that of another charge. near_limit, strikes and bans have the plan whose
-// quota or penalty it was.
-//
 // # Cardinality
 //
 // Clients cannot create series: no attribute has a subject, a host, a path, an address
