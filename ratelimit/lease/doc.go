@@ -18,15 +18,7 @@
 // A share is units that the engine has charged to every window of the plan. They are used
 // while these windows are open, and otherwise given back to those that still are. So each
 // admission is backed by a unit of its window, whatever dies, pauses or is cut off, and any
-// number of processes admits at most the limit.
-//
-// A share ends before the first of its windows does, by the clock of the process: at
-// t + (E − S) / 1.1, where t is when the process asked, S the engine's time in the answer, and
-// E the end of the window. So the two clocks may drift apart by a tenth. A process that was
-// stopped finds that its shares have ended. The monotonic clock stands still while a machine is
-// suspended, and the wall clock does not; a share ends by the one that went further. It can end
-// too late only if a machine is suspended, and its wall clock is set back before any process
-// reads it.
+// number of processes admits at most the limit. [Limiter] says when a share ends.
 //
 // # What is weaker
 //
@@ -36,6 +28,11 @@
 //     units that were on their way back when the engine did not answer.
 //   - A share is given back in the background when its subject gets requests with another plan
 //     or further charges. Until then the engine refuses its units to them.
+//   - If a request with another plan opens a window, what other processes admit from their shares
+//     in the next second is not counted in it: of each at most a hundredth of the share's limit.
+//   - If the engine loses its last writes, as when a replica of Redis takes over, giving back a
+//     share whose charge was lost lowers what others have used: by at most a hundredth of the limit
+//     for each process.
 //   - Remaining does not include what other processes have in their shares: it may rise when
 //     they give units back.
 //   - A ban by hand, an unban, a reset or a refund in another process takes effect within a
