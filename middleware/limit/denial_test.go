@@ -254,8 +254,11 @@ func TestErrors(t *testing.T) {
 		if got := w.Header().Get("X-RateLimit-Limit"); step.err != nil && got != "" {
 			t.Errorf("%s: X-RateLimit-Limit is %q, though nothing was decided", step.name, got)
 		}
-		if errors.Is(step.err, secret) && !step.opts.Shadow && !strings.Contains(log.String(), "limit: identify: ") {
-			t.Errorf("%s: the log is %q, want the error of identify", step.name, &log)
+		switch answered := !step.opts.Shadow && step.observed == 0; {
+		case answered && errors.Is(step.err, secret) && !strings.Contains(log.String(), "secret"):
+			t.Errorf("%s: the log is %q, want the cause of the error of identify", step.name, &log)
+		case step.err == error(tenant) && log.Len() > 0:
+			t.Errorf("%s: the log is %q, want nothing of an error without a cause", step.name, &log)
 		}
 	}
 }

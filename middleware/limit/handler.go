@@ -32,8 +32,8 @@ import (
 //   - as [apierror.Responder.Respond] says if identify returned an error: a public
 //     [apierror.Error] as it is, any other error with 500. An error that wraps
 //     [ratelimit.ErrUnavailable] is treated as one of the engine, for a database of plans
-//     that does not answer; other errors of identify are not observed. The request is not
-//     counted. In shadow mode it is served.
+//     that does not answer; other errors of identify are not observed. An Error without a
+//     cause is not logged. The request is not counted. In shadow mode it is served.
 //
 // The headers of Options.Headers are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
@@ -98,7 +98,7 @@ type limitHandler struct {
 func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, err := g.identify(r)
 	if err != nil {
-		g.notIdentified(w, r, c, fmt.Errorf("limit: identify: %w", err))
+		g.notIdentified(w, r, c, err)
 		return
 	}
 	if g.passed.left.Load() > 0 {
@@ -164,6 +164,10 @@ func cancelledBy(r *http.Request, err error) bool {
 // notIdentified serves or answers a request of an unknown caller. An identify function that
 // could not ask its store is treated like an engine that could not decide.
 func (g *limitHandler) notIdentified(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, err error) {
+	public, _ := errors.AsType[*apierror.Error](err)
+	if err != error(public) { // one without a cause is not logged
+		err = fmt.Errorf("limit: identify: %w", err)
+	}
 	failed := errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, ratelimit.ErrInvalid) && !cancelledBy(r, err)
 	if failed && g.Observe != nil {
 		g.Observe(r, c, ratelimit.Decision{}, err)
@@ -172,7 +176,7 @@ func (g *limitHandler) notIdentified(w http.ResponseWriter, r *http.Request, c r
 		g.serve(w, r, c, ratelimit.Decision{}, charged{}, false)
 		return
 	}
-	if public, _ := errors.AsType[*apierror.Error](err); failed && public == nil {
+	if failed && public == nil {
 		err = unavailable.Wrap(err)
 	}
 	g.Errors.Respond(w, r, err)
