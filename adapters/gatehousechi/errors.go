@@ -15,7 +15,6 @@
 package gatehousechi
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,13 +33,11 @@ var (
 // SetErrors makes the router, and all routers mounted below it that have no answers of
 // their own, answer in the envelope
 //
-//   - 404 not_found if no route matches the path, also to a method that chi does not
-//     know, which chi itself answers with 405;
+//   - 404 not_found if no route matches the path, and to every method that chi does not
+//     know, such as PROPFIND: chi does not look for its path;
 //   - 405 method_not_allowed if routes match the path but not the method. Allow lists
 //     their methods in alphabetical order. HEAD is one of them only if it has a route:
-//     chi does not serve HEAD by the route of GET, unless its GetHead is used. To a
-//     method that chi does not know, at exactly the path of a mounted router, Allow
-//     lists all methods.
+//     chi does not serve HEAD by the route of GET, unless its GetHead is used.
 //
 // It may be called before or after routes are added. A nil Responder works.
 func SetErrors(r chi.Router, rs *apierror.Responder) {
@@ -77,33 +74,8 @@ func allowed(r *http.Request) []string {
 	empty.ServeHTTP(answer, r)
 	routing.RoutePath = before
 	found := slices.DeleteFunc(answer.header["Allow"], func(name string) bool { return name == "" })
-	if len(found) == 0 {
-		return search(routing.Routes, r)
-	}
 	slices.Sort(found)
 	return slices.Compact(found)
-}
-
-// methods are those that chi knows, in alphabetical order.
-var methods = []string{
-	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
-	http.MethodPatch, http.MethodPost, http.MethodPut, "QUERY", http.MethodTrace,
-}
-
-// search looks for the routes of each method: chi refuses methods that it does not know
-// before it has looked for the path.
-func search(routes chi.Routes, r *http.Request) []string {
-	if routes == nil {
-		return nil
-	}
-	path := cmp.Or(r.URL.RawPath, r.URL.Path, "/") // as chi
-	var found []string
-	for _, method := range methods {
-		if routes.Match(chi.NewRouteContext(), method, path) {
-			found = append(found, method)
-		}
-	}
-	return found
 }
 
 // probe is a ResponseWriter that keeps the header and drops the rest.

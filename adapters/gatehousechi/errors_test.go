@@ -34,9 +34,11 @@ func routes(r chi.Router) {
 	r.Get("/pets/{id:[0-9]+}/photos", ok)
 	r.HandleFunc("/any", ok)
 	r.Get("/api/health", ok) // beside the mount
+	r.Get("/api/twice", ok)
 	r.Route("/api", func(r chi.Router) {
 		r.Put("/", ok)
 		r.Delete("/health", ok)
+		r.Get("/twice", ok)
 		r.Route("/v1/{tenant}", func(r chi.Router) {
 			r.With(middleware.SecurityHeaders).Patch("/users", ok)
 			r.Group(func(r chi.Router) { r.Head("/users", ok) })
@@ -82,6 +84,7 @@ func TestSetErrors(t *testing.T) {
 			{"GET", "/pets", 200, ""},
 			{"PATCH", "/api/v1/acme/users", 200, ""},
 			{"GET", "/nowhere", 404, ""},
+			{"PROPFIND", "/pets", 404, ""},
 			{"GET", "/pets/", 404, ""},
 			{"GET", "/api/nowhere", 404, ""},
 			{"GET", "/api/v1/acme/nowhere", 404, ""},
@@ -96,16 +99,10 @@ func TestSetErrors(t *testing.T) {
 			{"GET", "/api", 405, "PUT"},
 			{"GET", "/api/", 405, "PUT"},
 			{"POST", "/api/health", 405, "DELETE, GET"},
+			{"POST", "/api/twice", 405, "GET"},
 			{"GET", "/api/v1/acme/users", 405, "HEAD, PATCH"},
 			{"GET", "/files/upload", 405, "POST"},
-			{"PROPFIND", "/plain/x", 405, "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY, TRACE"},
-			{"PROPFIND", "/api", 405, "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY, TRACE"},
-			{"PROPFIND", "/pets", 405, "GET, POST"},
-			{"PROPFIND", "/pets/a%2Fb", 405, "GET"},
-			{"PROPFIND", "/api/v1/acme/users", 405, "HEAD, PATCH"},
-			{"PROPFIND", "/nowhere", 404, ""},
 			{"POST", "http://pets.example", 405, "GET"}, // an empty path is / (RFC 9110 section 4.2.3)
-			{"PROPFIND", "http://pets.example", 405, "GET"},
 			{"POST", "/own/here", 405, "GET"},
 		} {
 			w := httptest.NewRecorder()
@@ -215,7 +212,11 @@ func TestRoute(t *testing.T) {
 				r.With(authenticate).Get("/pets/{id}", pet)
 				return r
 			}())
-			r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", test.path, nil))
+			request := httptest.NewRequest("GET", test.path, nil)
+			if with && test.want == "" {
+				request.Pattern, want = "/outer/", "/outer/" // of a mux around the router stays
+			}
+			r.ServeHTTP(httptest.NewRecorder(), request)
 			found := regexp.MustCompile(`msg=request .*route=(\S+) `).FindStringSubmatch(out.String())
 			if found == nil || strings.Trim(found[1], `"`) != want {
 				t.Errorf("%s, with Route %t: the route is not %q in\n%s", test.path, with, want, &out)

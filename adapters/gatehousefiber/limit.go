@@ -24,6 +24,7 @@ package gatehousefiber
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -38,12 +39,18 @@ import (
 // New returns a handler for Fiber that counts each request for the caller that identify
 // returns, and answers as limit.New does. identify and the functions in the options get
 // the line and the header of the request, and the address of the peer as its RemoteAddr;
-// [Ctx] has the rest. Subjects are copied, so that they may be strings of Fiber, which are
-// valid only during the request.
+// [Ctx] has the rest. All of these and the subjects are copied: strings of Fiber are valid
+// only during the request.
+//
+// The path of that line is what the client sent, and Fiber serves /SEARCH, /search/ and
+// /search#x by the route /search too. If a route costs more, give it a limit of its own, with
+// the Name and the engine of that of the other routes, so that they share usage:
+//
+//	app.Get("/search", costly, search)
 //
 // If identify returns a *fiber.Error, such as fiber.ErrUnauthorized, or an error that
-// wraps one, the error handler of the app answers it; other errors are answered as
-// limit.New says. If a handler returns an error, New calls the error handler of the
+// wraps one, the error handler of the app answers it, and it is not logged. Other errors are
+// answered as limit.New says, and so are those that also wrap ratelimit.ErrUnavailable. If a handler returns an error, New calls the error handler of the
 // app, so that it sees the status, and returns nil.
 //
 // Fiber does not say whether the client has disconnected: with a refund, a client
@@ -67,10 +74,8 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 		call := &call{c: c}
 		r := request(call)
 		caller, err := identify(r)
-		switch e, ok := errors.AsType[*fiber.Error](err); {
-		case ok && e == nil: // an error handler would panic, and end the process
-			err = errors.New("gatehousefiber: identify returned a nil *fiber.Error")
-		case ok && !opts.Shadow:
+		native, _ := errors.AsType[*fiber.Error](err) // the error handler of the app would panic at a nil one
+		if native != nil && !opts.Shadow && !errors.Is(err, ratelimit.ErrUnavailable) {
 			return err
 		}
 		call.caller, call.err = copied(caller), err
@@ -105,19 +110,21 @@ func copied(c ratelimit.Caller) ratelimit.Caller {
 	return c
 }
 
-// request returns a request of net/http without a body.
+// request returns a request of net/http without a body, and copies all that Fiber reuses.
 func request(call *call) *http.Request {
 	c := call.c
 	r := &http.Request{
-		Method: c.Method(), URL: new(url.URL), Host: c.Host(), Header: make(http.Header),
-		Body: http.NoBody, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: c.RequestCtx().RemoteAddr().String(),
+		Method: c.Method(), URL: new(url.URL), Host: strings.Clone(c.Host()), RequestURI: strings.Clone(c.OriginalURL()),
+		Header: make(http.Header), Body: http.NoBody, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		RemoteAddr: c.RequestCtx().RemoteAddr().String(),
 	}
-	if u, err := url.ParseRequestURI(strings.Clone(c.OriginalURL())); err == nil {
+	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
 		r.URL = u
 	}
 	for name, line := range c.Request().Header.All() {
 		r.Header.Add(string(name), string(line))
 	}
+	r.Header.Del(fiber.HeaderHost) // as in net/http
 	return r.WithContext(context.WithValue(c.Context(), callKey{}, call))
 }
 
@@ -135,7 +142,9 @@ func serveNext(withContext bool) http.HandlerFunc {
 				_ = c.SendStatus(http.StatusInternalServerError)
 			}
 		}
-		clear(w.Header()) // the handlers may have changed these fields
+		// The handlers may have changed these fields, or removed all fields: a static file that
+		// was not modified and a proxied response do.
+		maps.DeleteFunc(w.Header(), func(name string, _ []string) bool { return len(c.Response().Header.Peek(name)) > 0 })
 		w.WriteHeader(c.Response().StatusCode())
 	}
 }
@@ -162,11 +171,10 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.c.Write(p)
 }
 
-// setHeader sets the fields of a response of Fiber, which counts the length itself.
+// setHeader sets the fields of a response of Fiber.
 func setHeader(c fiber.Ctx, h http.Header) {
 	for name, lines := range h {
 		switch name {
-		case fiber.HeaderContentLength:
 		case fiber.HeaderVary:
 			c.Vary(lines...)
 		default:

@@ -24,8 +24,14 @@ var (
 // turned off.
 func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
 	engine.HandleMethodNotAllowed = true
-	engine.NoRoute(func(c *gin.Context) { rs.Respond(c.Writer, c.Request, notFound) })
-	engine.NoMethod(func(c *gin.Context) { rs.Respond(c.Writer, c.Request, methodNotAllowed) })
+	answer := func(e *apierror.Error) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			rs.Respond(c.Writer, c.Request, e)
+			c.Writer.WriteHeaderNow() // otherwise Gin would change the type of a response to HEAD
+		}
+	}
+	engine.NoRoute(answer(notFound))
+	engine.NoMethod(answer(methodNotAllowed))
 }
 
 // ErrorHandler returns a handler for Use that answers, in the envelope, the last error that

@@ -86,6 +86,17 @@ func TestWaysWithoutThisPackage(t *testing.T) {
 	}
 }
 
+// HandleContext runs the middlewares again: the comment of Wrap says so.
+func TestHandleContext(t *testing.T) {
+	router := gin.New()
+	router.Use(gatehousegin.Wrap(contract.Limiter(t, limit.Options{})))
+	router.GET("/old", func(c *gin.Context) { c.Request.URL.Path = "/new"; router.HandleContext(c) })
+	router.GET("/new", func(*gin.Context) {})
+	if got := contract.Serve(t, router)("GET", "/old", ""); got.Remaining() != "1" {
+		t.Errorf("%s of 3 are left, want 1", got.Remaining())
+	}
+}
+
 // The package comment says where handlers find the context of the middlewares.
 func TestContextOfGin(t *testing.T) {
 	for _, fallback := range []bool{false, true} {

@@ -53,7 +53,8 @@ import (
 //
 // Middlewares must derive the context of the request from the one that they get, and
 // must call the handler inside them in the same goroutine: [http.TimeoutHandler] does
-// not, so that its answer is sent only when the handlers have returned.
+// not, so that its answer is sent only when the handlers have returned. [gin.Engine.HandleContext]
+// runs them again: a limit counts the request twice.
 func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
 	h := middleware.Chain(http.HandlerFunc(serveNext), m...)
 	return func(c *gin.Context) {
@@ -71,6 +72,9 @@ func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
 		defer func() {
 			if !served.end() {
 				c.Abort() // refused, or recovered from a panic: Gin would go on in its chain
+			}
+			if served.writer.Written() {
+				c.Writer.WriteHeaderNow() // the middlewares may have set the status alone
 			}
 			if outer.MultipartForm == nil {
 				outer.MultipartForm = inner.MultipartForm // net/http removes its files

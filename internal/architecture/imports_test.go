@@ -23,7 +23,7 @@ var rules = map[string][]string{
 	"adapters/gatehousefiber":    slices.Concat(fiber, []string{"middleware/limit", "ratelimit"}),
 	"adapters/gatehousegin":      slices.Concat(gin, []string{"apierror", "middleware"}),
 	"adapters/gatehousegrpc":     slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/bearer", "middleware/limit", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
-	"adapters/internal/contract": {"apierror", "deprecation", "middleware", "middleware/bearer", "middleware/clientip", "middleware/limit", "ratelimit", "ratelimit/engine", "ratelimit/memory"},
+	"adapters/internal/contract": {"apierror", "deprecation", "middleware", "middleware/apikey", "middleware/bearer", "middleware/clientip", "middleware/limit", "ratelimit", "ratelimit/engine", "ratelimit/memory"},
 	"adapters/internal/rpclimit": {"apierror", "middleware/limit", "ratelimit", "ratelimit/engine"},
 	"apierror":                   {},
 	"deprecation":                {"apierror"},

@@ -1,8 +1,10 @@
 package contract
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,4 +60,26 @@ func Used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) i
 func Logged() (*apierror.Responder, *Log) {
 	log := new(Log)
 	return &apierror.Responder{Logger: slog.New(slog.NewTextHandler(log, nil))}, log
+}
+
+// codes are the codes of gRPC and Connect for the statuses of the tests.
+var codes = map[int]uint32{200: 0, 400: 3, 404: 5, 403: 7, 429: 8, 500: 13, 503: 14, 401: 16}
+
+// Code returns the code for a status.
+func Code(status int) uint32 { return codes[status] }
+
+// Refused returns what the client sees of a call that ended with a code. Reason is of
+// google.rpc.ErrorInfo, and "" if the limit has not refused the call.
+func Refused(code uint32, reason, message string, header http.Header, wait time.Duration) Answer {
+	a := Answer{Header: header, Wait: wait}
+	for status, c := range codes {
+		if c == code {
+			a.Status = status
+		}
+	}
+	if reason != "" {
+		body, _ := json.Marshal(apierror.Error{Code: apierror.Code(strings.ToLower(reason)), Message: message})
+		a.Body = string(body)
+	}
+	return a
 }

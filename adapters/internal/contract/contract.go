@@ -1,5 +1,6 @@
-// Package contract tests what an adapter of a router promises: that middlewares of
-// net/http run around the handlers of the router and see what these do.
+// Package contract tests what adapters promise alike. TestLimits and TestCharges are for all
+// that limit, and Test for adapters of routers: middlewares of net/http run around the
+// handlers of the router and see what these do.
 package contract
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"testing"
 
 	"github.com/animalstore/gatehouse/deprecation"
@@ -58,8 +60,13 @@ var ends = map[string]http.HandlerFunc{
 
 // Test tests an adapter.
 func Test(t *testing.T, a Adapter) {
+	t.Run("limits", func(t *testing.T) {
+		TestLimits(t, HTTP(func(h http.Handler, m ...middleware.Middleware) http.Handler {
+			return a.New([]Wrap{m}, map[string]http.HandlerFunc{"GET /:text": h.ServeHTTP, "HEAD /:text": h.ServeHTTP})
+		}))
+	})
 	for name, test := range map[string]func(*testing.T, Adapter){
-		"rate limit": testRateLimit, "access log": testAccessLog,
+		"refunds": testRefunds, "HEAD of errors": testHeadOfErrors, "access log": testAccessLog,
 		"each middleware": testEachMiddleware, "streams": testStreams, "hijack": testHijack,
 		"temporary files": testTemporaryFiles, "trailers and pattern": testTrailersAndPattern,
 		"goroutine": testGoroutine, "called too late": testCalledTooLate, "replaced context": testReplacedContext,
@@ -73,9 +80,8 @@ func (a Adapter) one(pattern string, h http.HandlerFunc, m ...middleware.Middlew
 	return a.New([]Wrap{m}, map[string]http.HandlerFunc{pattern: h})
 }
 
-// A request is charged, limited and banned, and given back if it fails, with the recovery
-// of either side.
-func testRateLimit(t *testing.T, a Adapter) {
+// A request is given back if it fails in any way, with the recovery of either side.
+func testRefunds(t *testing.T, a Adapter) {
 	limiter := func() middleware.Middleware { return Limiter(t, limit.Options{ChargeIf: limit.NotServerError}) }
 	for name, use := range map[string][]Wrap{
 		"Recover around the limit":   {{middleware.Recover(Errors), limiter()}},
@@ -103,11 +109,22 @@ func testRateLimit(t *testing.T, a Adapter) {
 			want("/notfound", 404, "1")
 			want("/nothing", 200, "0")
 			want("/ok", 429, "0")
-			want("/ok", 429, "0")
-			if got := send("GET", "/ok", ""); got.Code() != "client_banned" || got.Header.Get("Retry-After") != "60" || got.Header.Get("X-RateLimit-Banned") != "true" {
-				t.Errorf("got %s and %v, want a ban of 60 seconds", got.Body, got.Header)
-			}
 		})
+	}
+}
+
+// The response to HEAD has the header of that to GET, if the router answers it too.
+func testHeadOfErrors(t *testing.T, a Adapter) {
+	for name, use := range map[string][]Wrap{"a Wrap": {{middleware.SecurityHeaders}}, "Recover": {{middleware.Recover(Errors)}}, "no Wrap": nil} {
+		send := Serve(t, a.New(use, map[string]http.HandlerFunc{"POST /pets": func(http.ResponseWriter, *http.Request) {}}))
+		for path, status := range map[string]int{"/nowhere": 404, "/pets": 405} {
+			get, head := send("GET", path, ""), send("HEAD", path, "")
+			get.Header.Del("Date")
+			head.Header.Del("Date")
+			if head.Status != status || !reflect.DeepEqual(get.Header, head.Header) {
+				t.Errorf("%s: HEAD %s: %d with %v, GET has %v", name, path, head.Status, head.Header, get.Header)
+			}
+		}
 	}
 }
 

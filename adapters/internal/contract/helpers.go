@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,16 +26,14 @@ var Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler), RequestI
 // noon is when the engines of the tests stand still.
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// Limiter returns a middleware that allows ann 3 requests a minute. Her second denied
-// request bans her.
+// Limiter returns a middleware that allows ann 3 requests a minute.
 func Limiter(t *testing.T, o limit.Options) middleware.Middleware {
 	t.Helper()
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("small", ban, ratelimit.PerMinute(3))
+	plan := ratelimit.MustPlan("three", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	o.Errors = Errors
 	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
@@ -93,38 +92,57 @@ type Answer struct {
 	Header http.Header
 	Body   string
 	Err    error // of reading the body
+
+	Wait time.Duration // as Retry-After or RetryInfo says
 }
 
-// Code returns that of the envelope.
-func (a Answer) Code() string {
-	var envelope struct{ Code string }
-	_ = json.Unmarshal([]byte(a.Body), &envelope)
-	return envelope.Code
+func (a Answer) envelope() (e apierror.Error) {
+	_ = json.Unmarshal([]byte(a.Body), &e)
+	return e
 }
+
+// Code and Message return those of the envelope.
+func (a Answer) Code() string    { return string(a.envelope().Code) }
+func (a Answer) Message() string { return a.envelope().Message }
 
 // Remaining returns how many requests are left.
 func (a Answer) Remaining() string { return a.Header.Get("X-RateLimit-Remaining") }
 
-// Serve serves h and returns a function that sends requests.
-func Serve(t *testing.T, h http.Handler) func(method, path, body string) Answer {
+// A Send sends requests, with a token of ann unless others are given.
+type Send = func(method, path, body string, authorization ...string) Answer
+
+// Serve serves h.
+func Serve(t *testing.T, h http.Handler) Send {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.Start()
 	t.Cleanup(server.Close)
-	return func(method, path, body string) Answer {
+	return SendTo(t, server.URL)
+}
+
+// SendTo sends requests to a server.
+func SendTo(t *testing.T, url string) Send {
+	t.Helper()
+	transport := new(http.Transport)
+	t.Cleanup(transport.CloseIdleConnections)
+	return func(method, path, body string, authorization ...string) Answer {
 		t.Helper()
-		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+		r, err := http.NewRequest(method, url+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Authorization", "Bearer ann")
-		res, err := server.Client().Do(r)
+		r.Header["Authorization"] = authorization
+		if authorization == nil {
+			r.Header.Set("Authorization", "Bearer ann")
+		}
+		res, err := transport.RoundTrip(r)
 		if err != nil {
 			return Answer{Err: err}
 		}
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		return Answer{res.StatusCode, res.Header, string(text), err}
+		wait, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+		return Answer{res.StatusCode, res.Header, string(text), err, time.Duration(wait) * time.Second}
 	}
 }
