@@ -15,59 +15,73 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
+	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/ratelimit"
-)
-
-const (
-	unaryMethod   = "/test.Echo/Unary"
-	streamMethod  = "/test.Echo/Stream"
-	collectMethod = "/test.Echo/Collect"
 )
 
 type text = wrapperspb.StringValue
 
-// echo is a service with a unary method, a stream of two messages, and a stream of
-// messages from the client, made by hand.
-type echo func(ctx context.Context, text string) error
+// echo is a service with a method of each kind, made by hand. Streams receive messages until
+// that fails.
+type echo func(ctx context.Context, text string) (string, error)
 
-func same(context.Context, string) error { return nil }
+func same(_ context.Context, text string) (string, error) { return text, nil }
 
-// start serves echo behind the interceptors, over HTTP/1.1 and h2c, and inside the
-// middlewares.
-func start(t *testing.T, srv echo, interceptors []connect.Interceptor, around ...func(http.Handler) http.Handler) (url string) {
-	t.Helper()
-	opts := []connect.HandlerOption{connect.WithInterceptors(interceptors...), connect.WithIdempotency(connect.IdempotencyNoSideEffects)}
+func (e echo) handler(opts ...connect.HandlerOption) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(unaryMethod, connect.NewUnaryHandler(unaryMethod, func(ctx context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
-		return connect.NewResponse(r.Msg), srv(ctx, r.Msg.Value)
-	}, opts...))
-	mux.Handle(streamMethod, connect.NewServerStreamHandler(streamMethod, func(ctx context.Context, r *connect.Request[text], s *connect.ServerStream[text]) error {
-		if err := s.Send(r.Msg); err != nil {
-			return err
-		}
-		if err := srv(ctx, r.Msg.Value); err != nil {
-			return err
-		}
-		return s.Send(r.Msg)
-	}, opts...))
-	mux.Handle(collectMethod, connect.NewClientStreamHandler(collectMethod, func(ctx context.Context, s *connect.ClientStream[text]) (*connect.Response[text], error) {
-		for s.Receive() {
-			if err := srv(ctx, s.Msg().Value); err != nil {
-				return nil, err
+	unary := func(ctx context.Context, in *connect.Request[text]) (*connect.Response[text], error) {
+		message, err := e(ctx, in.Msg.Value)
+		return connect.NewResponse(&text{Value: message}), err
+	}
+	send := func(s interface{ Send(*text) error }, message string, err error) error {
+		if err == nil || message != "" {
+			if err := s.Send(&text{Value: message}); err != nil {
+				return err
 			}
 		}
-		return connect.NewResponse(&text{}), s.Err()
-	}, opts...))
-	var handler http.Handler = mux
-	for _, wrap := range around {
-		handler = wrap(handler)
+		return err
 	}
+	mux.Handle(contract.Unary, connect.NewUnaryHandler(contract.Unary, unary, opts...))
+	mux.Handle(contract.ClientStream, connect.NewClientStreamHandler(contract.ClientStream, func(ctx context.Context, s *connect.ClientStream[text]) (*connect.Response[text], error) {
+		for s.Receive() {
+		}
+		return unary(ctx, connect.NewRequest(s.Msg()))
+	}, opts...))
+	mux.Handle(contract.ServerStream, connect.NewServerStreamHandler(contract.ServerStream, func(ctx context.Context, in *connect.Request[text], s *connect.ServerStream[text]) error {
+		message, err := e(ctx, in.Msg.Value)
+		return send(s, message, err)
+	}, opts...))
+	mux.Handle(contract.BidiStream, connect.NewBidiStreamHandler(contract.BidiStream, func(ctx context.Context, s *connect.BidiStream[text, text]) error {
+		for _, err := s.Receive(); err == nil; _, err = s.Receive() {
+		}
+		message, err := e(ctx, "")
+		return send(s, message, err)
+	}, opts...))
+	return mux
+}
+
+// start serves echo behind the interceptors, and inside the middlewares.
+func start(t *testing.T, srv echo, interceptors []connect.Interceptor, around ...middleware.Middleware) (url string) {
+	t.Helper()
+	return serve(t, middleware.Chain(srv.handler(connect.WithRecover(recovered), connect.WithInterceptors(interceptors...),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects)), around...))
+}
+
+// serve serves a handler over HTTP/1.1 and h2c.
+func serve(t *testing.T, handler http.Handler) (url string) {
+	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.Protocols = protocols(true, true)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // of panics
 	server.Start()
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// recovered answers a panic.
+func recovered(context.Context, connect.Spec, http.Header, any) error {
+	return connect.NewError(connect.CodeInternal, errors.New("recovered"))
 }
 
 func protocols(http1, h2c bool) *http.Protocols {
@@ -79,6 +93,7 @@ func protocols(http1, h2c bool) *http.Protocols {
 
 // A client calls one of the methods in one of the protocols.
 type client struct {
+	name   string
 	method string
 	http   *http.Client
 	opts   []connect.ClientOption
@@ -92,13 +107,16 @@ type answer struct {
 	received int
 }
 
-func (c client) call(ctx context.Context, url string) (a answer) {
+func (c client) call(ctx context.Context, url string) answer { return c.send(ctx, url, "hello") }
+
+// send sends a text.
+func (c client) send(ctx context.Context, url, message string) (a answer) {
 	rpc := connect.NewClient[text, text](c.http, url+c.method, c.opts...)
-	req := connect.NewRequest(&text{Value: "hello"})
+	req := connect.NewRequest(&text{Value: message})
 	for name, values := range c.header {
 		req.Header()[name] = values
 	}
-	if c.method == unaryMethod {
+	if c.method == contract.Unary {
 		resp, err := rpc.CallUnary(ctx, req)
 		if a.err = err; err == nil {
 			a.received, a.fields = 1, resp.Header()
@@ -147,27 +165,33 @@ func detail[T any](err error) (found T) {
 	return found
 }
 
-// everyClient runs a test with each protocol, version of HTTP and kind of method.
-func everyClient(t *testing.T, test func(*testing.T, client)) {
+// clients are those of each protocol, version of HTTP and kind of method.
+func clients(t *testing.T) (all []client) {
+	t.Helper()
 	for name, opts := range map[string][]connect.ClientOption{
 		"Connect": nil, "Connect with GET": {connect.WithHTTPGet(), connect.WithIdempotency(connect.IdempotencyNoSideEffects)},
 		"gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
-		for _, h2c := range []bool{false, true} {
-			if name == "gRPC" && !h2c {
-				continue // needs HTTP/2
-			}
-			for _, method := range []string{unaryMethod, streamMethod} {
-				version := map[bool]string{false: "HTTP/1.1", true: "h2c"}[h2c]
-				t.Run(name+" "+version+" "+method[len("/test.Echo/"):], func(t *testing.T) {
-					// A connection of an earlier test may be to a server that is gone,
-					// and whose port another one has.
-					transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
-					t.Cleanup(transport.CloseIdleConnections)
-					test(t, client{method: method, http: &http.Client{Transport: transport}, opts: opts})
-				})
+		for version, h2c := range map[string]bool{"HTTP/1.1": false, "h2c": true} {
+			for _, method := range []string{contract.Unary, contract.ServerStream} {
+				if name == "gRPC" && !h2c || name == "Connect with GET" && method == contract.ServerStream {
+					continue // need HTTP/2, or send a POST
+				}
+				// A connection of an earlier test may be to a server that is gone,
+				// and whose port another one has.
+				transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
+				t.Cleanup(transport.CloseIdleConnections)
+				all = append(all, client{name: name + " " + version + " " + method, method: method, http: &http.Client{Transport: transport}, opts: opts})
 			}
 		}
+	}
+	return all
+}
+
+// everyClient runs a test with each client.
+func everyClient(t *testing.T, test func(*testing.T, client)) {
+	for _, c := range clients(t) {
+		t.Run(c.name, func(t *testing.T) { test(t, c) })
 	}
 }
 

@@ -24,8 +24,8 @@
 //
 // The middleware of package limit around a Connect handler is not the same: clients see its
 // 429 as unavailable, without RetryInfo, and with limit.NotServerError it also gives back
-// unary calls of the Connect protocol that end with 501 for an unknown compression, or with
-// 504 at a deadline of the client. Authentication can be done in either place: NewRequire
+// unary calls of the Connect protocol that a client can make fail: with 500 for unknown, 501
+// for an unknown compression, or 504 at its deadline. Authentication can be done in either place: NewRequire
 // also works inside the middleware Identify of package bearer.
 //
 // A stream is charged once, when it opens, however many messages it carries;
@@ -50,7 +50,6 @@ package gatehouseconnect
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 
@@ -73,10 +72,11 @@ import (
 // identify and the functions in Options get the call as a request: the full name of the
 // method, such as "/pets.v1.Pets/Get", is its URL.Path, and its header and its RemoteAddr
 // are those of the call, so that functions written for package limit and the sources of
-// package clientip work as they are. If the error of identify is a [connect.Error], this
-// is the answer to the call; an [apierror.Error] is answered with the code that
-// corresponds to its HTTP status, and its text; any other error is logged and answered
-// with internal. identify must be safe for concurrent use.
+// package clientip work as they are. An error of identify that wraps
+// [ratelimit.ErrUnavailable] is treated as one of an engine that cannot decide. One that wraps
+// a [connect.Error] is answered with that, and not logged; an [apierror.Error] is answered
+// with the code that corresponds to its HTTP status, and its text; any other error is logged
+// and answered with internal. identify must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (connect.Interceptor, error) {
 	g, err := rpclimit.New("gatehouseconnect", l, identify, rpclimit.Options(opts), isConnectError, errPanicked)
 	if err != nil {
@@ -111,7 +111,8 @@ func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
 		call := l.gate.Serve(rpclimit.Request(ctx, conn.Spec().Procedure, conn.RequestHeader(), conn.Peer().Addr), func(call *rpclimit.Call) (rpclimit.Code, error) {
 			setHeader(conn.ResponseHeader(), call.Fields)
-			err = next(call.Request.Context(), &countedStream{StreamingHandlerConn: conn, call: call})
+			call.OneMessage = conn.Spec().StreamType == connect.StreamTypeServer
+			err = next(call.Request.Context(), &countedStream{conn, call})
 			return codeOf(err), err
 		})
 		if call.Denial != nil {
@@ -125,26 +126,16 @@ func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 // A countedStream tells the call how its messages fare.
 type countedStream struct {
 	connect.StreamingHandlerConn
-	call     *rpclimit.Call
-	received bool // the first message
+	call *rpclimit.Call
 }
 
-// Receive is part of [connect.StreamingHandlerConn]. If a method takes one message,
-// connect-go receives that message and the end before it calls the handler. If the client
-// sends none, or a second one, connect-go ends the stream with unimplemented.
+// Receive is part of [connect.StreamingHandlerConn].
 func (s *countedStream) Receive(m any) error {
-	err := s.StreamingHandlerConn.Receive(m)
-	if s.Spec().StreamType == connect.StreamTypeServer && errors.Is(err, io.EOF) != s.received {
-		_ = s.call.Message(errCardinality)
-	}
-	s.received = true
-	return s.call.Message(err)
+	return s.call.Receive(func() error { return s.StreamingHandlerConn.Receive(m) })
 }
-
-var errCardinality = errors.New("not one message")
 
 // Send is part of [connect.StreamingHandlerConn].
-func (s *countedStream) Send(m any) error { return s.call.Message(s.StreamingHandlerConn.Send(m)) }
+func (s *countedStream) Send(m any) error { return s.call.Sent(s.StreamingHandlerConn.Send(m)) }
 
 // WrapStreamingClient is part of [connect.Interceptor].
 func (l *limiter) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
@@ -154,20 +145,15 @@ func (l *limiter) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 var errPanicked = connect.NewError(connect.CodeInternal, errors.New("the handler panicked"))
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
-// with a code that is the fault of the server: unknown, deadline_exceeded (of a call
-// without a deadline of its own), unimplemented, internal, unavailable or data_loss.
+// with internal, unavailable or data_loss. An error without a code is unknown, which a client
+// can cause and which stays charged: give an error that is the fault of the service one of
+// these, and any other a code that is not one of them.
 func NotServerError(_ *http.Request, err error) bool { return !codeOf(err).ServerFault() }
 
-// codeOf returns the code that Connect sends for an error of a handler: that of an error of
-// a context is not unknown.
+// codeOf returns the code that Connect sends for an error of a handler: that of a deadline is
+// not unknown.
 func codeOf(err error) rpclimit.Code {
-	switch {
-	case err == nil || connect.IsNotModifiedError(err): // a 304, which is not a fault
-		return rpclimit.OK
-	case isConnectError(err):
-	case errors.Is(err, context.Canceled):
-		return rpclimit.Canceled
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	if !isConnectError(err) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)) {
 		return rpclimit.DeadlineExceeded
 	}
 	return rpclimit.Code(connect.CodeOf(err))
@@ -192,7 +178,7 @@ func setHeader(h, fields http.Header) {
 type Options struct {
 	Name     string
 	Cost     func(r *http.Request) int64
-	FailOpen bool
+	FailOpen bool            // a call whose context has ended, by a deadline too, is refused all the same
 	Headers  limit.HeaderSet // in the header of the response
 	Context  bool            // Settle is for the messages of a stream, for instance
 	Shadow   bool            // sets no fields either
@@ -207,11 +193,11 @@ type Options struct {
 	// code of [connect.CodeOf] is unknown then, and has the code internal if the handler
 	// panicked. It is not nil for 304 either: [connect.IsNotModifiedError] tells.
 	//
-	// What the client can cause stays charged, and ChargeIf is not asked: a call whose
-	// context has ended, since its client has cancelled it or has set the deadline, and a
-	// stream on which receiving or sending a message has failed, whatever its handler makes
-	// of that. The same holds for deadline_exceeded if the call has a deadline. A deadline
-	// that the server sets itself belongs further in.
+	// What the client can cause stays charged, whatever ChargeIf returns: a call whose
+	// context has ended, since its client has cancelled it or has set the deadline; one that
+	// ends with deadline_exceeded; and a stream whose handler asked for a message and got none,
+	// still waits for one, or could not receive or send one. A call that the server itself
+	// ends, by Close, counts as cancelled.
 	ChargeIf func(r *http.Request, err error) bool
 }
 

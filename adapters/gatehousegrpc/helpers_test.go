@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,57 +19,55 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-const (
-	unaryMethod  = "/test.Echo/Unary"
-	streamMethod = "/test.Echo/Stream"
-)
+type message = wrapperspb.StringValue
 
-// echo is a service with one unary and one bidirectional method, made by hand.
+// echo is a service with a method of each kind, made by hand. Streams receive messages until
+// that fails.
 type echo func(ctx context.Context, text string) (string, error)
 
-var echoService = grpc.ServiceDesc{
-	ServiceName: "test.Echo",
-	HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{{MethodName: "Unary", Handler: func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-		in := new(wrapperspb.StringValue)
-		if err := decode(in); err != nil {
-			return nil, err
-		}
-		handle := func(ctx context.Context, req any) (any, error) {
-			text, err := srv.(echo)(ctx, req.(*wrapperspb.StringValue).Value)
-			if err != nil {
+func same(_ context.Context, text string) (string, error) { return text, nil }
+
+func (e echo) desc() *grpc.ServiceDesc {
+	name := func(method string) string { return method[strings.LastIndexByte(method, '/')+1:] }
+	unary := func(ctx context.Context, req any) (any, error) {
+		text, err := e(ctx, req.(*message).Value)
+		return wrapperspb.String(text), err
+	}
+	desc := &grpc.ServiceDesc{ServiceName: "test.Kinds", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+		MethodName: name(contract.Unary),
+		Handler: func(_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+			in := new(message)
+			if err := decode(in); err != nil {
 				return nil, err
 			}
-			return wrapperspb.String(text), nil
-		}
-		if interceptor == nil {
-			return handle(ctx, in)
-		}
-		return interceptor(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: unaryMethod}, handle)
-	}}},
-	Streams: []grpc.StreamDesc{{StreamName: "Stream", ClientStreams: true, ServerStreams: true, Handler: func(srv any, ss grpc.ServerStream) error {
-		for {
-			in := new(wrapperspb.StringValue)
-			if err := ss.RecvMsg(in); err == io.EOF {
-				return nil
-			} else if err != nil {
-				return err
+			return interceptor(ctx, in, &grpc.UnaryServerInfo{FullMethod: contract.Unary}, unary)
+		},
+	}}}
+	for _, s := range []grpc.StreamDesc{
+		{StreamName: name(contract.BidiStream), ClientStreams: true, ServerStreams: true},
+		{StreamName: name(contract.ClientStream), ClientStreams: true},
+		{StreamName: name(contract.ServerStream), ServerStreams: true},
+	} {
+		s.Handler = func(_ any, ss grpc.ServerStream) error {
+			in := new(message)
+			for ss.RecvMsg(in) == nil && s.ClientStreams {
 			}
-			text, err := srv.(echo)(ss.Context(), in.Value)
-			if err != nil {
-				return err
+			text, err := e(ss.Context(), in.Value)
+			if err == nil || s.ServerStreams && text != "" {
+				if err := ss.SendMsg(wrapperspb.String(text)); err != nil {
+					return err
+				}
 			}
-			if err := ss.SendMsg(wrapperspb.String(text)); err != nil {
-				return err
-			}
+			return err
 		}
-	}}},
+		desc.Streams = append(desc.Streams, s)
+	}
+	return desc
 }
-
-func same(_ context.Context, text string) (string, error) { return text, nil }
 
 // start serves echo behind the interceptors, and returns a client of it.
 func start(t *testing.T, srv echo, opts ...grpc.ServerOption) *grpc.ClientConn {
@@ -80,7 +79,7 @@ func serve(t *testing.T, srv echo, opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	server := grpc.NewServer(opts...)
-	server.RegisterService(&echoService, srv)
+	server.RegisterService(srv.desc(), nil)
 	var done sync.WaitGroup
 	done.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() { server.Stop(); done.Wait() })
@@ -142,21 +141,21 @@ func detail[T any](st *status.Status) (found T) {
 	return found
 }
 
-func call(ctx context.Context, conn *grpc.ClientConn) (a answer) {
-	in, out := wrapperspb.String("hello"), new(wrapperspb.StringValue)
-	err := conn.Invoke(ctx, unaryMethod, in, out, grpc.Header(&a.header), grpc.Trailer(&a.trailer))
+func call(ctx context.Context, conn *grpc.ClientConn, text string) (a answer) {
+	in, out := wrapperspb.String(text), new(message)
+	err := conn.Invoke(ctx, contract.Unary, in, out, grpc.Header(&a.header), grpc.Trailer(&a.trailer))
 	a.status = status.Convert(err)
 	return a
 }
 
 // stream opens a stream, sends a message, and reads until the end.
-func stream(ctx context.Context, conn *grpc.ClientConn) (a answer) {
-	s, err := conn.NewStream(ctx, &echoService.Streams[0], streamMethod)
+func stream(ctx context.Context, conn *grpc.ClientConn, text string) (a answer) {
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, contract.BidiStream)
 	if err == nil {
-		_ = s.SendMsg(wrapperspb.String("hello")) // if it fails, RecvMsg has the error
+		_ = s.SendMsg(wrapperspb.String(text)) // if it fails, RecvMsg has the error
 		_ = s.CloseSend()
 		for err == nil {
-			err = s.RecvMsg(new(wrapperspb.StringValue))
+			err = s.RecvMsg(new(message))
 		}
 		a.header, _ = s.Header()
 		a.trailer = s.Trailer()
@@ -169,7 +168,7 @@ func stream(ctx context.Context, conn *grpc.ClientConn) (a answer) {
 }
 
 // both runs a test with a unary call and with a stream of one message.
-func both(t *testing.T, test func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer)) {
+func both(t *testing.T, test func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer)) {
 	t.Run("unary", func(t *testing.T) { test(t, call) })
 	t.Run("stream", func(t *testing.T) { test(t, stream) })
 }

@@ -29,6 +29,8 @@
 // If the wait is longer, it does not retry. If the deadline of the call comes first, the
 // call ends with DEADLINE_EXCEEDED. Concurrent calls of a client compete, and can run out
 // of attempts: in the example of a client they wait for their turn before they are sent.
+// Behind grpc-gateway an HTTP client gets Retry-After only if an error handler
+// (runtime.WithErrorHandler) sets it from RetryInfo.
 //
 // A stream is charged once, when it opens, however many messages it carries;
 // Options.Context is for services that settle its cost when it ends. That counts in the
@@ -65,11 +67,11 @@ import (
 // identify and the functions in Options get the call as a request: the full name of the
 // method, such as "/pets.v1.Pets/Get", is its URL.Path, the metadata is its header, and
 // its RemoteAddr is the address of the peer, so that functions written for package limit
-// and the sources of package clientip work as they are. If the error of identify has a gRPC
-// status, this is the answer to the call; an [apierror.Error] is answered with the status
-// that corresponds to its HTTP status, and its text; one that wraps
-// [ratelimit.ErrUnavailable] is one of an engine that cannot decide; any other error is logged
-// and answered with INTERNAL. identify must be safe for concurrent use.
+// and the sources of package clientip work as they are. An error of identify that wraps
+// [ratelimit.ErrUnavailable] is treated as one of an engine that cannot decide. One that has a
+// gRPC status is the answer to the call, and not logged; an [apierror.Error] is answered with
+// the status that corresponds to its HTTP status, and its text; any other error is logged and
+// answered with INTERNAL. identify must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor, error) {
 	g, err := rpclimit.New("gatehousegrpc", l, identify, rpclimit.Options(opts), hasStatus, errPanicked)
 	if err != nil {
@@ -116,8 +118,9 @@ func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 var errPanicked = status.Error(codes.Internal, "the handler panicked")
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
-// with a status that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED (of a call
-// without a deadline of its own), UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
+// with INTERNAL, UNAVAILABLE or DATA_LOSS. An error without a status is UNKNOWN, which a client
+// can cause and which stays charged: give an error that is the fault of the service one of
+// these, and any other a status that is not one of them.
 func NotServerError(_ *http.Request, err error) bool {
 	return !rpclimit.Code(statusOf(err).Code()).ServerFault()
 }
@@ -179,10 +182,12 @@ func (s *countedStream) SendHeader(md metadata.MD) error {
 
 func (s *countedStream) SendMsg(m any) error {
 	s.begin()
-	return s.call.Message(s.ServerStream.SendMsg(m))
+	return s.call.Sent(s.ServerStream.SendMsg(m))
 }
 
-func (s *countedStream) RecvMsg(m any) error { return s.call.Message(s.ServerStream.RecvMsg(m)) }
+func (s *countedStream) RecvMsg(m any) error {
+	return s.call.Receive(func() error { return s.ServerStream.RecvMsg(m) })
+}
 
 // Options are optional settings of [New]. The zero value works. What has no comment is as
 // in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
@@ -190,7 +195,7 @@ func (s *countedStream) RecvMsg(m any) error { return s.call.Message(s.ServerStr
 type Options struct {
 	Name     string
 	Cost     func(r *http.Request) int64
-	FailOpen bool
+	FailOpen bool            // a call whose context has ended, by a deadline too, is refused all the same
 	Headers  limit.HeaderSet // in the metadata
 	Context  bool            // Settle is for the messages of a stream, for instance
 	Shadow   bool            // sets no metadata either
@@ -204,10 +209,10 @@ type Options struct {
 	// The context of r is that of the handler. err is nil if the call succeeded, and has the
 	// status INTERNAL if the handler panicked.
 	//
-	// What the client can cause stays charged, and ChargeIf is not asked: a call whose
-	// context has ended, since its client has cancelled it or has set the deadline, and a
-	// stream on which receiving or sending a message has failed, whatever its handler makes
-	// of that. The same holds for DEADLINE_EXCEEDED if the call has a deadline. A deadline
-	// that the server sets itself belongs further in.
+	// What the client can cause stays charged, whatever ChargeIf returns: a call whose
+	// context has ended, since its client has cancelled it or has set the deadline; one that
+	// ends with DEADLINE_EXCEEDED; and a stream whose handler asked for a message and got none,
+	// still waits for one, or could not receive or send one. A call that the server itself
+	// ends, by Stop or MaxConnectionAge, counts as cancelled.
 	ChargeIf func(r *http.Request, err error) bool
 }

@@ -27,7 +27,13 @@ type Call struct {
 	ended    bool // the call ended before it was decided
 	code     Code // how the handler ended
 	err      error
-	broken   atomic.Bool // a message of the stream could not be received or sent
+
+	// OneMessage says that the method is a stream that takes one message of the client.
+	OneMessage bool
+
+	received  atomic.Int32 // messages
+	receiving atomic.Int32 // calls of Receive that wait for the client
+	broken    atomic.Bool  // a message is missing, or could not be received or sent
 }
 
 // Serve decides a call, a request of [Request], and serves it, or leaves a Denial in the
@@ -72,10 +78,11 @@ func (c *Call) WriteHeader(int) {}
 func (c *Call) Write(p []byte) (int, error) { return len(p), nil }
 
 // identified calls the function of the service. An error in the form of the framework is the
-// answer to the call, and the middleware gets another one, which it does not log.
+// answer to the call, and the middleware gets another one, which it does not log. An error that
+// wraps ratelimit.ErrUnavailable is one of the engine, whatever else it wraps.
 func (g *Gate) identified(r *http.Request) (ratelimit.Caller, error) {
 	caller, err := g.identify(r)
-	if err != nil && g.native(err) {
+	if err != nil && g.native(err) && !errors.Is(err, ratelimit.ErrUnavailable) {
 		callOf(r).Denial = &Denial{Native: err}
 		err = errNative
 	}
@@ -125,27 +132,39 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, e *apierror.Error)
 	}
 }
 
-// Message notes that a message of the stream could not be received or sent, if err says
-// so, and returns err. The call then stays charged: the client may have caused it, and may
-// do so when it has all that it wants. io.EOF is the end of a stream.
-func (c *Call) Message(err error) error {
-	if err != nil && !errors.Is(err, io.EOF) {
+// Receive receives a message of the client.
+func (c *Call) Receive(receive func() error) error {
+	c.receiving.Add(1)
+	err := receive()
+	c.receiving.Add(-1)
+	switch {
+	case err == nil:
+		if c.received.Add(1) > 1 && c.OneMessage {
+			c.broken.Store(true)
+		}
+	case !errors.Is(err, io.EOF) || c.received.Load() == 0:
 		c.broken.Store(true)
 	}
 	return err
 }
 
-// chargeIf reports whether a call stays charged.
-//
-// A call whose context has ended stays charged, since its client has cancelled it or
-// set the deadline. For the same reason DeadlineExceeded is given back only to calls
-// without a deadline: one of a backend may come a moment before the call's own. What the
-// handler does at the deadline may come a moment before the context ends.
+// Sent notes whether a message could be sent, and returns err.
+func (c *Call) Sent(err error) error {
+	if err != nil {
+		c.broken.Store(true)
+	}
+	return err
+}
+
+// chargeIf reports whether a call stays charged. What the client can cause does. A call that
+// is cancelled does by package limit. What the handler does at the deadline, which the client
+// sets, may come a moment before the context ends. A handler that returns while a Receive
+// waits has given up waiting for the client.
 func (g *Gate) chargeIf(r *http.Request, _ int) bool {
 	c := callOf(r)
 	end, deadline := c.Deadline()
 	switch {
-	case c.broken.Load(), c.Err() != nil, deadline && !time.Now().Before(end), deadline && c.code == DeadlineExceeded:
+	case c.broken.Load(), c.receiving.Load() > 0, c.code == DeadlineExceeded, deadline && !time.Now().Before(end):
 		return true
 	}
 	return g.ChargeIf(c.Request, c.err)

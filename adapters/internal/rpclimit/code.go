@@ -10,7 +10,6 @@ type Code uint32
 const (
 	OK                 Code = 0
 	Canceled           Code = 1
-	Unknown            Code = 2
 	InvalidArgument    Code = 3
 	DeadlineExceeded   Code = 4
 	NotFound           Code = 5
@@ -56,12 +55,7 @@ func codeOf(status int) Code {
 	return InvalidArgument
 }
 
-// ServerFault reports whether the code has an HTTP status of 5xx in
-// google/rpc/code.proto.
-func (c Code) ServerFault() bool {
-	switch c {
-	case Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss:
-		return true
-	}
-	return false
-}
+// ServerFault reports whether the code says that the server has failed, and that its client
+// cannot be the reason. UNKNOWN is any error without a code, such as io.EOF of a stream without
+// messages; a client can choose a method that is UNIMPLEMENTED, and a deadline.
+func (c Code) ServerFault() bool { return c == Internal || c == Unavailable || c == DataLoss }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -38,11 +39,11 @@ var (
 func nobody(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 
 // serve serves a call of a caller. handle may be nil.
-func serve(ctx context.Context, g *Gate, c ratelimit.Caller, err error, handle func(context.Context) Code) *Call {
+func serve(ctx context.Context, g *Gate, c ratelimit.Caller, err error, handle func(*Call) Code) *Call {
 	g.identify = func(*http.Request) (ratelimit.Caller, error) { return c, err }
 	return g.Serve(Request(ctx, "/test.Echo/Unary", nil, ""), func(c *Call) (code Code, err error) {
 		if handle != nil {
-			code = handle(c.Request.Context())
+			code = handle(c)
 		}
 		return code, nil
 	})
@@ -121,16 +122,67 @@ func TestEndedBeforeTheDecision(t *testing.T) {
 	}
 }
 
-// A refused call has the fields of package limit and no other field of HTTP.
-func TestCostExceedsLimit(t *testing.T) {
-	call := serve(t.Context(), newGate(newEngine(), Options{Errors: quiet, Cost: func(*http.Request) int64 { return 11 }}), ann, nil, nil)
-	want := &Denial{Code: InvalidArgument, Reason: "COST_EXCEEDS_LIMIT", Message: "This request costs 11 units, but your plan allows at most 10 per minute."}
-	if diff := cmp.Diff(want, call.Denial); diff != "" {
-		t.Errorf("denial (-want +got):\n%s", diff)
+// A lateContext has a deadline that has passed, and has not noticed.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// What a handler does at the deadline, such as giving up a connection, stays charged, although
+// the context may end a moment later, and so does a call whose handler does not wait for a
+// message any longer.
+func TestCallsThatTheClientHoldsUp(t *testing.T) {
+	l := newEngine()
+	g := newGate(l, Options{ChargeIf: func(*http.Request, error) bool { return false }})
+	serve(lateContext{t.Context()}, g, ann, nil, func(*Call) Code { return Internal })
+	waits, release := make(chan bool), make(chan bool)
+	defer close(release)
+	serve(t.Context(), g, ann, nil, func(c *Call) Code {
+		go func() {
+			_ = c.Receive(func() error {
+				waits <- true
+				<-release
+				return nil
+			})
+		}()
+		<-waits
+		return Internal
+	})
+	if d := must(l.Peek(t.Context(), "ann", ten)); d.Remaining() != 8 {
+		t.Errorf("%d of 10 are left, want 8", d.Remaining())
 	}
-	fields := http.Header{"X-Ratelimit-Limit": {"10"}, "X-Ratelimit-Remaining": {"10"}, "X-Ratelimit-Reset": {"1795348860"}}
-	if diff := cmp.Diff(fields, call.Fields); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
+}
+
+func TestCodes(t *testing.T) {
+	for status, want := range map[int]Code{
+		400: InvalidArgument, 401: Unauthenticated, 403: PermissionDenied, 404: NotFound, 405: InvalidArgument,
+		409: Aborted, 412: FailedPrecondition, 422: InvalidArgument, 429: ResourceExhausted, 499: Canceled,
+		500: Internal, 501: Unimplemented, 502: Internal, 503: Unavailable, 504: DeadlineExceeded, 599: Internal,
+	} {
+		if got := codeOf(status); got != want {
+			t.Errorf("status %d has the code %d, want %d", status, got, want)
+		}
+	}
+}
+
+// A wait is never shortened: a client that waits as long is admitted.
+func TestWaitsAreRoundedUp(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{
+		0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Second + 1: 1001 * time.Millisecond,
+		math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond,
+	} {
+		if got := milliseconds(wait); got != want {
+			t.Errorf("a wait of %v is sent as %v, want %v", wait, got, want)
+		}
+	}
+}
+
+// An error without a text has that of its status. A status that is not UTF-8 cannot be sent.
+func TestMessages(t *testing.T) {
+	for message, want := range map[string]string{"": "Not Found", "Kein \xff.": "Kein \uFFFD."} {
+		d := FromError(apierror.New(http.StatusNotFound, "no_tenant", message))
+		if d.Message != want || d.Reason != "NO_TENANT" || d.Code != NotFound {
+			t.Errorf("%q: denial %+v, want %q", message, d, want)
+		}
 	}
 }
 
