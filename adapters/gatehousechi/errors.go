@@ -75,7 +75,7 @@ func allowed(r *http.Request) []string {
 	routing.RoutePath = before
 	found := slices.DeleteFunc(answer.header["Allow"], func(name string) bool { return name == "" })
 	slices.Sort(found)
-	return slices.Compact(found)
+	return found
 }
 
 // probe is a ResponseWriter that keeps the header and drops the rest.
