@@ -110,20 +110,6 @@ func TestResetForgetsTheJournal(t *testing.T) {
 	})
 }
 
-// A lagging primary decides, and something happens before its answer arrives.
-type lagging struct {
-	*shared
-	during func()
-}
-
-func (l *lagging) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	d, err := l.shared.Take(ctx, subject, plan, cost)
-	if l.during != nil {
-		l.during()
-	}
-	return d, err
-}
-
 // commands are those that a Limiter sends to its primary.
 func (r *rig) commands() map[string]func() error {
 	return map[string]func() error{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -271,10 +270,4 @@ func (r *rig) wantOpen(promise string, want bool) {
 	if got := r.Open(); got != want {
 		r.Fatalf("%s: the circuit is open: %v, want %v", promise, got, want)
 	}
-}
-
-func sorted(s []string) []string {
-	s = slices.Clone(s)
-	slices.Sort(s)
-	return s
 }

@@ -7,13 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
-
-var nested = ratelimit.MustPlan("nested", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000))
 
 // What the journal holds of a subject is merged before its next request is
 // decided, even if it is far from its turn.
@@ -98,62 +94,11 @@ func TestMergeStrikesNobody(t *testing.T) {
 	})
 }
 
-// An adder is a primary that records what it was charged.
-type adder struct {
-	*shared
-	mu      sync.Mutex
-	charges []string
-}
-
-func (c *adder) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
-	if err := c.pass(ctx); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	text := fmt.Sprint(subject, " ", units)
-	for _, o := range d.Receipt.Others {
-		if o.Length > 0 {
-			text += time.Unix(int64(o.End), 0).UTC().Format(" 15:04")
-		}
-	}
-	c.charges = append(c.charges, text)
-	return nil
-}
-
-// The primary is asked to charge the windows that are open when a charge is first sent.
-func TestMergeNamesOpenWindows(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		time.Sleep(29*time.Minute + 30*time.Second) // 13:00
-		primary := &adder{shared: r.shared}
-		r.use(primary, failover.Options{Local: r.local, Backoff: time.Hour})
-		primary.set(down)
-		r.takeN("a", nested, 10)
-		time.Sleep(10 * time.Minute)
-		r.takeN("a", nested, 20)
-		time.Sleep(20 * time.Second)
-		r.takeN("a", nested, 30)
-		r.take("b", nested)
-		time.Sleep(30 * time.Second)
-		r.take("later", nested)
-		primary.set(nil)
-		time.Sleep(time.Hour)
-		// The first charge was sent, without success, before the next ones.
-		want := []string{"a 10 14:00 00:00", "a 50 00:00", "b 1 00:00", "later 1 00:00"}
-		primary.mu.Lock()
-		defer primary.mu.Unlock()
-		if diff := cmp.Diff(want, primary.charges, cmp.Transformer("sorted", sorted)); diff != "" {
-			t.Errorf("the primary was charged (-want +got):\n%s", diff)
-		}
-	})
-}
-
 // A request of a caller that left is charged, if the primary charges it.
 func TestCallerLeaves(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		leaving, cancel := context.WithCancel(ctx)
-		p := &lagging{shared: r.shared, during: cancel}
-		r.use(p, failover.Options{Local: r.local})
+		r.shared.set(func(context.Context) error { cancel(); return nil })
 		if _, err := r.Take(leaving, "a", daily, 1); err != nil {
 			r.Errorf("a decision that the primary made: %v", err)
 		}

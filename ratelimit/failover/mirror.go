@@ -34,10 +34,9 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	if err != nil {
 		return
 	}
-	now := time.Now()
 	for i := range of(d.Plan).Len() {
 		missing := here.States[i].Remaining - d.States[i].Remaining
-		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
+		if missing > 0 {
 			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
 			used.States[i], used.Receipt.Rounded[i] = d.States[i], d.Receipt.Rounded[i]
 			_ = m.local.Adjust(ctx, subject, &used, missing, "")
@@ -47,7 +46,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	// a whole second. No ban becomes shorter: the answer may have been overtaken.
 	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
 	banner, ok := m.local.(ratelimit.Banner)
-	if ok && left > -time.Second/2 && time.Unix(here.BanEnds, 0).Before(now.Add(left)) {
+	if ok && left > -time.Second/2 && time.Unix(here.BanEnds, 0).Before(time.Now().Add(left)) {
 		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), plan.Strikes))
 	}
 }

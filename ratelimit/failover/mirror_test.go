@@ -68,10 +68,13 @@ func TestMirror(t *testing.T) {
 			r.take("a", ten)
 			r.wantUsed("a day later", r.local, "a", ten, "1/1m0s 1/24h0m0s")
 		}},
-		{"less than half is not mirrored", func(r *rig) {
+		{"less than half is not mirrored, unless a request is denied", func(r *rig) {
 			r.takeN("a", daily, 499)
 			r.takeN("b", daily, 500)
+			r.takeN("c", daily, 499)
+			r.takeN("c", daily, 600)
 			r.lose()
+			r.wantUsed("denied there", r.local, "c", daily, "499/24h0m0s")
 			r.take("a", daily)
 			r.take("b", daily)
 			r.wantUsed("499 of 1000 there", r.local, "a", daily, "1/24h0m0s")

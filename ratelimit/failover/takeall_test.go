@@ -2,7 +2,6 @@ package failover_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,18 +72,6 @@ func TestTakeAllOfAMultiTaker(t *testing.T) {
 		r.takeBoth("bob", spared, limited)
 		r.wantUsed("as at the primary", r.local, "everybody", ofEverbody, "4/24h0m0s")
 		r.wantUsed("as at the primary", r.local, "bob", ofUser, "0/24h0m0s")
-	})
-}
-
-func TestTakeAllAlone(t *testing.T) {
-	run(t, alone, failover.Options{ConsecutiveFailures: 1, Backoff: time.Hour}, func(r *rig) {
-		r.shared.set(down)
-		for range 2 { // the circuit is closed, and then open
-			var decisions [2]ratelimit.Decision
-			if err := r.TakeAll(ctx, bothCharges("ann"), decisions[:]); !errors.Is(err, ratelimit.ErrUnavailable) {
-				t.Errorf("got error %v, want one that wraps ErrUnavailable", err)
-			}
-		}
 	})
 }
 
