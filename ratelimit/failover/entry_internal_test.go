@@ -19,6 +19,9 @@ var must = testcheck.NoError
 // has also reached the windows of other plans.
 func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, others ...*ratelimit.Plan) error {
 	d := engine.Uncounted(p, max(-units, 0), time.Now())
+	for i := range of(p).Len() {
+		d.States[i].Reset = max(d.States[i].Reset, time.Now().Unix()+1) // also of a bucket
+	}
 	for i, o := range others {
 		d.Receipt.Others[i] = fixedwindow.Window{Length: uint32(of(o).Kind(0) / time.Second), End: uint32(of(o).WindowEnd(0, d.Time))}
 	}
