@@ -130,9 +130,13 @@ func TestMirror(t *testing.T) {
 				r.Errorf("%d remaining, want 999", d.Remaining())
 			}
 		}},
-		{"a peek sees it", func(r *rig) {
+		{"a peek sees it, and is not charged later", func(r *rig) {
 			r.takeN("a", daily, 1000)
 			r.lose()
+			before := r.Stats().Pending
+			if d, err := r.Peek(ctx, "b", daily); err != nil || !d.Allowed() || r.Stats().Pending != before {
+				r.Errorf("got %v, %v, and %d subjects in the journal, want allowed and %d", d.Outcome, err, r.Stats().Pending, before)
+			}
 			if d, err := r.Peek(ctx, "a", daily); err != nil || d.Outcome != ratelimit.Limited {
 				r.Errorf("got %v, %v, want limited", d.Outcome, err)
 			}
