@@ -62,7 +62,7 @@ func (k *keeper) run() {
 		idle := k.l.journal.empty() && !k.l.Open()
 		if idle {
 			k.l.journal.warned.Store(false) // the outage is over
-			rest, woken, until = k.l.opts.Backoff, k.work, nil
+			woken, until = k.work, nil
 		}
 		select {
 		case <-woken:

@@ -42,15 +42,11 @@
 //
 // # Durability
 //
-// What Redis loses can only admit too much: a subject whose usage is lost has its whole limit
-// again, and a ban that is lost is over. A Redis without persistence loses everything when it
-// restarts. Set appendonly to yes. With appendfsync everysec a crash of the machine then loses up
-// to about two seconds, and one of the Redis process at most what waits for a busy disk; with
-// always nothing is lost. Set maxmemory-policy to noeviction, see [New]. Redis replicates
-// asynchronously: a replica that takes over may not know the last charges and bans.
-//
-// Every key expires; a subject with two quotas and a name of 45 bytes takes 195 bytes, 225 once
-// it was limited, 12 more for each window with 2^32 units or more used.
+// What Redis loses can only admit too much: each subject has its whole limit again. Without
+// persistence a restart loses all. Set appendonly yes: with appendfsync everysec a crash then
+// loses up to about two seconds, with always nothing. Set maxmemory-policy noeviction ([New]).
+// A replica that takes over may not know the last charges and bans. Every key expires; a subject
+// with two quotas and a name of 45 bytes takes 195 bytes, 225 once it was limited.
 //
 // # Versions
 //
