@@ -76,25 +76,11 @@ func cases(tb testing.TB) map[string]func() {
 		}
 		return l
 	}
-	// remembered is a Limiter that has mirrored another subject than take's, and then
-	// calls a primary that answers with d or err.
-	remembered := func(d ratelimit.Decision, err error) *failover.Limiter {
-		primary := &constant{d: decision(true)}
-		l := limiter(primary, withLocal)
-		if _, err := l.Take(request, "another", roomy, 1); err != nil {
-			tb.Fatal(err)
-		}
-		primary.d, primary.err = d, err
-		take(l, true)()
-		return l
-	}
 	return map[string]func(){
 		"closed circuit":                       take(limiter(&constant{d: decision(false)}, withLocal), false),
 		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, withLocal), false),
-		"closed circuit, another used half":    take(remembered(decision(false), nil), false),
 		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, withLocal), false),
 		"open circuit, local":                  take(open(withLocal), false),
-		"open circuit, another used half":      take(remembered(ratelimit.Decision{}, errDown), false),
 		"open circuit, alone":                  take(open(alone), true),
 	}
 }
@@ -107,10 +93,8 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"closed circuit", 4}, // all of them by context.WithTimeout
 		{"closed circuit, more than half used", 4},
-		{"closed circuit, another used half", 4},
 		{"closed circuit, context is waited on", 5}, // and its channel
 		{"open circuit, local", 0},
-		{"open circuit, another used half", 0},
 		{"open circuit, alone", 0},
 	} {
 		if got := testing.AllocsPerRun(1000, take[test.name]); got > test.want {
