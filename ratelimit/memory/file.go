@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -21,14 +22,16 @@ import (
 //
 // Without the file the engine has no subjects. Open returns an error that names the file if it
 // cannot be read or is damaged, or if the folder does not exist or cannot be written to, so
-// that usage is never lost unnoticed. Each process needs a file of its own. The file has the [Limiter.Secret] of the
-// engine; only its owner may read it. If Options.Secret is set, it must be the same.
+// that usage is never lost unnoticed. Each process needs a file of its own. The file has the
+// [Limiter.Secret] of the engine; only its owner may read it. If Options.Secret is set, it must
+// be the same. A symbolic link stays, and the file that it leads to is replaced.
 //
 // What is counted after the last save is lost. Against crashes call save at intervals, such as
 // a minute, or store what changes every second with [Limiter.Save]. The function save replaces
-// the file in one step, or leaves it as it is and returns an error. It may be called at any
-// time, also concurrently. It writes all subjects, about 90 bytes each, and allocates several
-// times as much.
+// the file in one step, or leaves it as it is and returns an error. Until then the new one is
+// beside it, as usage.123.tmp; the next Open removes what a killed process has left. The function
+// may be called at any time, also concurrently. It writes all subjects, about 90 bytes each, and
+// allocates several times as much.
 func Open(file string, opts Options) (l *Limiter, save func() error, err error) {
 	var s fileState
 	data, err := os.ReadFile(file)
@@ -40,9 +43,11 @@ func Open(file string, opts Options) (l *Limiter, save func() error, err error) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("memory: reading usage from %s: %w", file, err)
 	}
+	file = followed(file)
 	if err := writable(file); err != nil {
 		return nil, nil, fmt.Errorf("memory: usage cannot be saved in %s: %w", file, err)
 	}
+	removeUnfinished(file)
 	if opts.Secret == nil {
 		opts.Secret = s.Secret
 	}
@@ -76,7 +81,7 @@ type fileState struct {
 // writable returns an error if replaceFile could not make a file. Otherwise the service would
 // find out when it stops.
 func writable(file string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	f, err := unfinished(file)
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func writable(file string) error {
 
 // replaceFile writes a file so that it has the old content or the new one, also after a crash.
 func replaceFile(file string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	f, err := unfinished(file)
 	if err != nil {
 		return err
 	}
@@ -95,4 +100,37 @@ func replaceFile(file string, content []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), file)
+}
+
+// unfinished makes a file of its own that is to replace another one. Its name has a number.
+func unfinished(file string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.tmp")
+}
+
+// removeUnfinished removes what saves have left that a crash has ended. If another process is
+// just saving, its save fails: the name of its file is not used again.
+func removeUnfinished(file string) {
+	folder := filepath.Dir(file)
+	entries, _ := os.ReadDir(folder) // what cannot be read stays
+	for _, entry := range entries {
+		name, ours := strings.CutPrefix(entry.Name(), filepath.Base(file)+".")
+		number, ends := strings.CutSuffix(name, ".tmp")
+		if ours && ends && strings.Trim(number, "0123456789") == "" {
+			_ = os.Remove(filepath.Join(folder, entry.Name()))
+		}
+	}
+}
+
+// followed returns the file that a chain of symbolic links leads to, whether or not it is there.
+func followed(file string) string {
+	for {
+		target, err := os.Readlink(file)
+		if err != nil {
+			return file // it is not a link
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Dir(file) + string(filepath.Separator) + target
+		}
+		file = target
+	}
 }

@@ -27,10 +27,18 @@ func wantRemaining(t *testing.T, l *Limiter, subject string, want int64) {
 	}
 }
 
-// A file keeps usage and bans, is private, and is the only one that save leaves.
+// A file keeps usage and bans, is private, and is the only one that save leaves, also if it is
+// opened by a link. Open removes what killed processes have left, and nothing else.
 func TestFile(t *testing.T) {
-	folder := t.TempDir()
-	file := filepath.Join(folder, "usage")
+	folder, links := t.TempDir(), t.TempDir()
+	file := filepath.Join(links, "usage") // a relative link in another folder, and a link to that
+	must(t, os.MkdirAll(filepath.Join(links, "far", "away"), 0o700))
+	must(t, os.Symlink(filepath.Join(links, "far", "away"), filepath.Join(links, "folder")))
+	must(t, os.Symlink("folder/link", file))
+	must(t, os.Symlink(filepath.Join(folder, "usage"), filepath.Join(links, "far", "away", "link")))
+	for _, name := range []string{"usage.1.tmp", "usage.20.tmp", "usage.x.tmp", "usage.3", "other.4.tmp"} {
+		must(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
+	}
 	t.Setenv("TMPDIR", filepath.Join(folder, "none")) // a file cannot be renamed from another file system
 	for want := int64(9); want >= 7; want-- {
 		l, save := open(t, file)
@@ -46,10 +54,10 @@ func TestFile(t *testing.T) {
 		wantRemaining(t, l, "ann", want-1) // lost
 	}
 	entries, err := os.ReadDir(folder)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("the folder has %v (%v), want the file alone", entries, err)
+	if names := fmt.Sprint(entries); err != nil || names != "[- other.4.tmp - usage - usage.3 - usage.x.tmp]" {
+		t.Fatalf("the folder has %v (%v), want the file and those of others", entries, err)
 	}
-	if info, err := entries[0].Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+	if info, err := entries[1].Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("the file has the mode %v (%v), want one for its owner alone", info.Mode(), err)
 	}
 }
