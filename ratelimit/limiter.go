@@ -30,9 +30,11 @@ import (
 //
 // # Clocks that jump
 //
-// A clock that steps back grants nothing twice: a window that now lies in the
-// future stays open, but at most one window ahead; a calendar window ends at most two of
-// its stand-in lengths from now, and of a smooth quota a subject owes at most the limit.
+// A clock that steps back grants nothing of an open window twice: a window that now lies in
+// the future stays open, but at most one window ahead; a calendar window ends at most two of
+// its stand-in lengths from now, and of a smooth quota a subject owes at most the limit. A
+// window that has ended may be forgotten. If the clock then steps back over its end, its limit
+// is granted again.
 // The next request of a banned subject shortens its ban to the length that the ban had
 // when it began, counted from that request.
 type Limiter interface {

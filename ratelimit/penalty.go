@@ -13,7 +13,9 @@ import (
 //
 // Each limited request is a strike, except those that arrive within Grace of
 // the first limited request in the window: they were in flight when it was
-// answered. A window has one grace: none begins when a ban ends in it. The engine
+// answered. A window has one grace: none begins when a ban ends in it. The window is that of
+// the quota which refuses the longest, whichever quota refused the first request in it: if a
+// minute was used up before, a day that is used up gives no grace of its own. The engine
 // forgets one strike for each Decay that passes, and all strikes when it admits a
 // request. It need not remember a limited request once all windows of the subject have ended
 // that were open then. A limited request that would be one strike more than Strikes starts a

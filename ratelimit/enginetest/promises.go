@@ -74,9 +74,9 @@ var promises = []promise{
 		text:     "when the plan of a subject changes, the subject keeps its usage and has the new limits at once",
 	},
 	{
-		name: "grants nothing twice when the clock steps back", test: testClockBack, needsClock: true,
+		name: "keeps open windows when the clock steps back", test: testClockBack, needsClock: true,
 		excluded: func(g Gaps) bool { return g.RollingWindows || g.ChargesDenials || g.OneQuota },
-		text:     "a clock that steps back grants no second quota, and locks a client out for two windows at most",
+		text:     "a clock that steps back grants nothing of an open window twice, and locks a client out for two windows at most",
 	},
 	{
 		name: "counts in calendar windows", test: testCalendars, needsClock: true,
