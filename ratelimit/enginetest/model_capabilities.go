@@ -3,6 +3,8 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -62,6 +64,8 @@ func (m *model) Lease(_ context.Context, name string, plan *ratelimit.Plan, cost
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s, now := m.subject(name)
+	s.expire(now)
 	if back < 0 {
 		if of, _ := terms.Back.Receipt.Generation(); of == m.resets[name] {
 			m.adjust(name, terms.Back, 0, back)
@@ -172,4 +176,19 @@ func (m *model) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions
 		}
 	}
 	return nil
+}
+
+// ends returns when windows, buckets and bans of a subject end and, under a penalty, its grace,
+// a strike, and what it is not forgiven yet.
+func (m *model) ends(name string, p ratelimit.Penalty) []time.Time {
+	s, _ := m.subject(name)
+	ends := []time.Time{s.first.Add(p.Grace), s.since.Add(p.Decay), s.until, s.until.Add(p.Forgive), s.expires}
+	for _, kind := range slices.Sorted(maps.Keys(s.windows)) {
+		second, rounded := s.windows[kind].ends()
+		ends = append(ends, time.Unix(second, -int64(rounded)*int64(time.Second)>>32))
+	}
+	for i := range ends {
+		ends[i] = ends[i].UTC()
+	}
+	return ends
 }

@@ -94,7 +94,7 @@ func (a *account) layout() (l layout) {
 // expire drops the windows that have ended, and those that have not begun.
 //
 // After the clock stepped back, windows lie in the future. They go on, so that
-// no quota is granted twice. But none is left more than one window ahead, so that
+// nothing of them is granted twice. But none is left more than one window ahead, so that
 // a clock that was years ahead does not lock a subject out for years.
 func (a *account) expire(now int64) {
 	kept := 0
@@ -124,11 +124,9 @@ const noLimit = fixedwindow.MaxUnits + 1
 
 func (w *window) begun() bool { return w.limit < noLimit }
 
-// roll brings the account to the time now and to plan: it drops windows that are
-// over, opens the windows of the plan that are missing, and holds all windows of
-// the plan that have begun against its limits.
+// roll brings the account, which has been expired, to plan: it opens the windows of the plan
+// that are missing, and holds all windows of the plan that have begun against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
-	a.expire(now)
 	for i := range of(plan).Len() {
 		if of(plan).Kind(i) < 0 {
 			a.rollSmooth(now, plan, i)

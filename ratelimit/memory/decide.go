@@ -41,10 +41,7 @@ type ruling struct {
 func (x *ruling) open(d *ratelimit.Decision) {
 	d.Time = x.now
 	x.freeze()
-	if x.lease != nil {
-		x.account.expire(x.now)
-		x.account.adjust(x.lease, x.back, x.now)
-	}
+	x.giveBack()
 	x.account.roll(d.Time, d.Plan)
 	x.record, x.hasRecord = x.subject.record(d.Time)
 	x.before = x.record
@@ -58,6 +55,14 @@ func (x *ruling) open(d *ratelimit.Decision) {
 		d.Outcome = ratelimit.Allowed
 	default:
 		d.Outcome = ratelimit.Limited
+	}
+}
+
+// giveBack forgets what has ended, and adds what comes back of an earlier lease.
+func (x *ruling) giveBack() {
+	x.account.expire(x.now)
+	if x.lease != nil {
+		x.account.adjust(x.lease, x.back, x.now)
 	}
 }
 

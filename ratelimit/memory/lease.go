@@ -37,12 +37,11 @@ func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan,
 	switch {
 	case d.Allowed() && d.Cost > 0 || refused > 0:
 		err = x.ruleLease(subject, &d, refused)
-	case x.found && x.lease != nil: // no window of the plan opens
+	case x.found: // no window of the plan opens
 		slot, _ := x.slot()
 		x.readAccount(slot)
-		err = x.adjust(x.lease, x.back)
-	case x.found:
-		x.unfreeze()
+		x.giveBack()
+		err = x.keep()
 	}
 	if err != nil {
 		return ratelimit.Decision{}, err

@@ -148,6 +148,11 @@ func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decisio
 func (s *subject) adjust(d *ratelimit.Decision, units int64) error {
 	s.account.expire(s.now)
 	s.account.adjust(d, units, s.now)
+	return s.keep()
+}
+
+// keep writes what is left of the account.
+func (s *subject) keep() error {
 	switch {
 	case s.account.n > 0:
 		return s.put(dirty)

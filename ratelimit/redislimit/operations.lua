@@ -170,6 +170,9 @@ local function lease(k)
     arg, op, named = sub(counts, 16), 'r', ''
     change(k)
     arg, op, named = ARGV[1], 'p', ARGV[3]
+  else
+    read_open(k)
+    store() -- what has ended is forgotten, as by change
   end
   use_plan(1)
   local fits, own, share = look(k, 1), cost * makes, 0
