@@ -56,10 +56,12 @@ func runHistory(t *testing.T, newEngine func(t *testing.T, start time.Time) Engi
 	if tested.Set == nil {
 		t.Skip("skipped: the engine's clock cannot be set")
 	}
+	plans = slices.Clone(plans)
+	r.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
 	h := history{
-		rand: r, engine: tested, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
-		inOrder: gaps.InOrder,
-		far:     slices.ContainsFunc(plans, func(p *ratelimit.Plan) bool { return isCalendar(p) }),
+		rand: r, engine: tested, model: NewModel(clock.Now).(*model), clock: clock, latest: start, plans: plans,
+		inOrder: gaps.InOrder, loyal: seed/4%2 == 1,
+		far: slices.ContainsFunc(plans, func(p *ratelimit.Plan) bool { return isCalendar(p) }),
 	}
 	for range steps {
 		if diff := h.step(); diff != "" {
@@ -71,11 +73,12 @@ func runHistory(t *testing.T, newEngine func(t *testing.T, start time.Time) Engi
 type history struct {
 	rand    *rand.Rand
 	engine  Engine
-	model   Model
+	model   *model
 	clock   *ratelimittest.Clock
 	latest  time.Time
 	plans   []*ratelimit.Plan
 	inOrder bool // several charges are made one after the other
+	loyal   bool // each subject has a plan, and rarely another one
 	far     bool // some windows are calendar windows, which are long
 	log     []string
 
@@ -85,8 +88,8 @@ type history struct {
 	// leases are some answers of Lease, to give back what was not spent.
 	leases []admitted
 
-	// ends are the ends of windows and bans in the last decisions, in Unix seconds.
-	ends []int64
+	// visited are the last instants that the clock was set to since something ends there.
+	visited []time.Time
 
 	// fits is when the last request that was limited will fit.
 	fits time.Time
@@ -112,42 +115,28 @@ func (h *history) keep(a admitted) {
 func (h *history) step() string {
 	ctx := context.Background()
 	subject := string(rune('a' + h.rand.IntN(3)))
-	plan := h.plans[h.rand.IntN(len(h.plans))]
-	if h.rand.IntN(3) > 0 {
-		plan = h.plans[h.rand.IntN(2)] // mostly the same windows
-	}
+	plan := h.plan(subject)
 	switch n := h.rand.IntN(100); {
-	case n < 30:
-		h.move()
+	case n < 25:
+		h.move(subject)
 		return ""
-	case n < 36:
+	case n < 29:
+		return h.around(ctx, subject)
+	case n < 34:
 		return h.compare("peek", subject, plan, 1, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return l.(engine.Peeker).Peek(ctx, subject, plan)
 		})
-	case n < 38:
-		// An engine need not give back what other subjects were charged.
-		h.leases = slices.DeleteFunc(h.leases, func(a admitted) bool { return a.subject != subject })
-		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return ratelimit.Decision{}, l.(interface {
-				Reset(ctx context.Context, subject string) error
-			}).Reset(ctx, subject)
-		})
+	case n < 36:
+		return h.reset(ctx, subject, plan)
 	case n < 43 && len(h.admitted) > 0:
 		return h.adjust(ctx)
-	case n < 44:
-		return h.chargeElsewhere(ctx, subject, plan)
 	case n < 45:
-		return h.giveBack(ctx, subject, plan)
+		return h.chargeElsewhere(ctx, subject, plan)
 	case n < 46:
-		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
-		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
-			length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, fixedwindow.MaxLength)
-		}
-		reason := oneOf(h.rand, "", "by hand", "strikes", "spam", strings.Repeat("é", 100))
-		return h.compare("ban for "+length.String()+", "+reason+",", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length, reason)
-		})
+		return h.giveBack(ctx, subject, plan)
 	case n < 48:
+		return h.ban(ctx, subject, plan)
+	case n < 49:
 		return h.compare("unban", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
 			unbanned, err := l.(ratelimit.Banner).Unban(ctx, subject)
 			if unbanned {
@@ -155,9 +144,9 @@ func (h *history) step() string {
 			}
 			return d, err
 		})
-	case n < 50:
+	case n < 51:
 		return h.compareBans(ctx)
-	case n < 51 && h.engine.Restart != nil:
+	case n < 52 && h.engine.Restart != nil:
 		h.log = append(h.log, "restart")
 		h.engine.Limiter, h.leases = h.engine.Restart(), nil
 		return ""
@@ -165,10 +154,101 @@ func (h *history) step() string {
 		return h.compareGroup(ctx)
 	case n < 70:
 		return h.lease(ctx, subject, plan)
+	case n < 75:
+		return h.insist(ctx, subject, plan)
 	}
+	return h.take(ctx, subject, plan)
+}
+
+func (h *history) take(ctx context.Context, subject string, plan *ratelimit.Plan) string {
 	cost := h.cost(plan)
 	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		return l.Take(ctx, subject, plan, cost)
+	})
+}
+
+// insist has a client send requests until it is banned, or nearly, and often again after that.
+func (h *history) insist(ctx context.Context, subject string, plan *ratelimit.Plan) (diff string) {
+	for range 2 + h.rand.IntN(14) {
+		now := h.clock.Now()
+		switch s, _ := h.model.subject(subject); {
+		case s.until.After(now) && s.until.Before(now.Add(5*time.Minute)):
+			h.set(s.until.UTC())
+		case h.rand.IntN(3) == 0:
+			h.set(now.Add(time.Duration(h.rand.IntN(3000)) * time.Millisecond))
+		}
+		if diff = h.take(ctx, subject, plan); diff != "" {
+			break
+		}
+	}
+	return diff
+}
+
+// reset forgets a subject, and then often gives back what it was charged before.
+func (h *history) reset(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	// An engine need not give back what other subjects were charged.
+	h.leases = slices.DeleteFunc(h.leases, func(a admitted) bool { return a.subject != subject })
+	diff := h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		return ratelimit.Decision{}, l.(interface {
+			Reset(ctx context.Context, subject string) error
+		}).Reset(ctx, subject)
+	})
+	for range h.rand.IntN(4) {
+		if diff == "" {
+			diff = h.lease(ctx, subject, plan)
+		}
+	}
+	return diff
+}
+
+// around has a subject do something just before and after the end of what it has, in any order.
+func (h *history) around(ctx context.Context, subject string) (diff string) {
+	end := h.end(subject)
+	for range 2 + h.rand.IntN(3) {
+		if !end.IsZero() {
+			h.set(end.Add(oneOf(h.rand, beside...)))
+		}
+		switch plan := h.plan(subject); h.rand.IntN(6) {
+		case 0:
+			diff = h.lease(ctx, subject, plan)
+		case 1:
+			diff = h.compareGroup(ctx)
+		case 2:
+			if len(h.admitted) > 0 {
+				diff = h.adjust(ctx)
+			}
+		default:
+			diff = h.take(ctx, subject, plan)
+		}
+		if diff != "" {
+			break
+		}
+	}
+	return diff
+}
+
+// beside are times between the end of something and a moment before or after it.
+var beside = []time.Duration{-time.Second, -time.Millisecond, -time.Microsecond, 0, 0, time.Microsecond, time.Millisecond, 999 * time.Millisecond, time.Second}
+
+// plan returns the plan of a request: of each subject mostly the same one, or mostly one of two.
+func (h *history) plan(subject string) *ratelimit.Plan {
+	switch {
+	case h.loyal && h.rand.IntN(30) > 0:
+		return h.plans[int(subject[0]-'a')%len(h.plans)]
+	case !h.loyal && h.rand.IntN(3) > 0:
+		return h.plans[h.rand.IntN(2)]
+	}
+	return h.plans[h.rand.IntN(len(h.plans))]
+}
+
+func (h *history) ban(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
+	if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
+		length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, fixedwindow.MaxLength)
+	}
+	reason := oneOf(h.rand, "", "by hand", "strikes", "spam", strings.Repeat("é", 100))
+	return h.compare("ban for "+length.String()+", "+reason+",", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length, reason)
 	})
 }
 
@@ -177,7 +257,7 @@ func (h *history) step() string {
 func (h *history) cost(plan *ratelimit.Plan) int64 {
 	most := mostOf(plan)
 	switch {
-	case h.rand.IntN(16) == 0:
+	case h.rand.IntN(12) == 0:
 		return most
 	case most > 100 && h.rand.IntN(2) == 0:
 		return min(oneOf(h.rand, 1+h.rand.Int64N(most), 1+h.rand.Int64N(1<<33), 1<<32+1-h.rand.Int64N(4)), most)
@@ -252,8 +332,8 @@ func (h *history) lease(ctx context.Context, subject string, plan *ratelimit.Pla
 // chargeElsewhere adds the units of a charge that another engine has made, by its own clock.
 func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *ratelimit.Plan) string {
 	at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
-	if isCalendar(plan) && h.rand.IntN(2) == 0 {
-		at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
+	if isCalendar(plan) && h.rand.IntN(3) > 0 {
+		at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * oneOf(h.rand, time.Hour, 2*time.Minute))
 	}
 	d := engine.Uncounted(plan, 0, at)
 	for i := range engine.Of(plan).Len() {
@@ -295,34 +375,35 @@ func (h *history) adjustEngine(ctx context.Context, subject string, d *ratelimit
 	return err
 }
 
-// move sets both clocks: mostly forwards, by a little or by much, sometimes back by
-// less than a minute, and often to the moment at which a window or a ban ends.
-func (h *history) move() {
+// move sets both clocks: mostly forwards, by a little or by much, sometimes back by less than
+// a minute, and often to just before or after the moment at which something ends.
+func (h *history) move(subject string) {
 	now := h.clock.Now()
 	switch h.rand.IntN(12) {
 	case 0:
 		now = now.Add(time.Duration(h.rand.IntN(100)) * time.Second)
 	case 1:
-		now = now.Add(-time.Duration(h.rand.IntN(20_000)) * time.Millisecond)
+		now = now.Add(-time.Duration(h.rand.Int64N(int64(furthestBack))).Truncate(time.Millisecond))
 	case 2:
 		now = now.Add(time.Duration(h.rand.IntN(20)) * time.Hour / 10)
 	case 3: // strikes decay by whole seconds, and the grace is two seconds
-		now = now.Add(time.Duration(h.rand.IntN(6)) * time.Second)
-	case 4:
-		now = now.Truncate(time.Second).Add(time.Duration(1+h.rand.IntN(10)) * time.Second)
-	case 5, 6:
-		if h.fits.After(now) && h.fits.Sub(now) < time.Hour && h.rand.IntN(2) == 0 {
-			now = h.fits.Add(time.Duration(h.rand.IntN(3)-1) * time.Microsecond)
-		} else if len(h.ends) > 0 {
-			end := time.Unix(h.ends[h.rand.IntN(len(h.ends))], 0).UTC()
-			if end.Sub(now) < time.Hour || h.far && end.Sub(now) < 2000*time.Hour && h.rand.IntN(3) == 0 {
-				now = end.Add(time.Duration(h.rand.IntN(3)-1) * time.Millisecond)
-			}
+		now = now.Truncate(time.Second).Add(time.Duration(h.rand.IntN(10)) * time.Second)
+	case 4, 5, 6:
+		if end := h.end(subject); !end.IsZero() {
+			now = end.Add(oneOf(h.rand, beside...))
 		}
 	default:
 		now = now.Add(time.Duration(h.rand.IntN(3000)) * time.Millisecond)
 	}
-	if oldest := h.latest.Add(-50 * time.Second); now.Before(oldest) {
+	h.set(now)
+}
+
+// furthestBack is how far the clock steps back.
+const furthestBack = 20 * time.Second
+
+// set sets both clocks to a time, but no further back.
+func (h *history) set(now time.Time) {
+	if oldest := h.latest.Add(-furthestBack); now.Before(oldest) {
 		now = oldest
 	}
 	if now.After(h.latest) {
@@ -330,7 +411,26 @@ func (h *history) move() {
 	}
 	h.clock.Set(now)
 	h.engine.Set(now)
-	h.log = append(h.log, "clock "+now.Format("2006-01-02 15:04:05.000"))
+	h.log = append(h.log, "clock "+now.Format("2006-01-02 15:04:05.000000"))
+}
+
+// end returns a moment at which something of a subject ends, or ended shortly before: zero if
+// there is none.
+func (h *history) end(subject string) time.Time {
+	far := h.clock.Now().Add(oneOf(h.rand, time.Minute, time.Hour))
+	if h.far && h.rand.IntN(3) == 0 {
+		far = far.Add(2000 * time.Hour)
+	}
+	ends := append(h.model.ends(subject, oneOf(h.rand, h.plans...).Penalty()), h.visited...)
+	ends = slices.DeleteFunc(append(ends, h.fits), func(t time.Time) bool {
+		return t.After(far) || t.Before(h.latest.Add(-furthestBack))
+	})
+	if len(ends) == 0 {
+		return time.Time{}
+	}
+	end := oneOf(h.rand, ends...).Truncate(time.Microsecond)
+	h.visited = append(h.visited[max(len(h.visited)-1, 0):], end)
+	return end
 }
 
 func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64, do func(ratelimit.Limiter) (ratelimit.Decision, error)) string {
@@ -339,10 +439,6 @@ func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64
 	got, err := do(h.engine.Limiter)
 	if (err == nil) != (wantErr == nil) {
 		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
-	}
-	if want.Plan != nil {
-		h.ends = append(h.ends, want.States[h.rand.IntN(engine.Of(want.Plan).Len())].Reset, want.Reset())
-		h.ends = h.ends[max(len(h.ends)-8, 0):]
 	}
 	if what == "take" && want.Allowed() {
 		h.keep(admitted{subject, want, got})
@@ -379,12 +475,10 @@ func (h *history) compareGroup(ctx context.Context) string {
 	charges := make([]ratelimit.Charge, 1+h.rand.IntN(3))
 	text := "take all"
 	for i, subject := range h.rand.Perm(3)[:len(charges)] {
-		plan := h.plans[h.rand.IntN(2)]
-		if h.rand.IntN(4) == 0 {
-			plan = h.plans[h.rand.IntN(len(h.plans))]
-		}
-		charges[i] = ratelimit.Charge{Subject: string(rune('a' + subject)), Plan: plan, Cost: h.cost(plan)}
-		text += fmt.Sprint(", ", charges[i].Subject, " ", charges[i].Cost, " ", plan)
+		name := string(rune('a' + subject))
+		plan := h.plan(name)
+		charges[i] = ratelimit.Charge{Subject: name, Plan: plan, Cost: h.cost(plan)}
+		text += fmt.Sprint(", ", name, " ", charges[i].Cost, " ", plan)
 	}
 	h.log = append(h.log, text)
 	want, got := make([]ratelimit.Decision, len(charges)), make([]ratelimit.Decision, len(charges))
@@ -400,8 +494,6 @@ func (h *history) compareGroup(ctx context.Context) string {
 		if want[i].Allowed() {
 			h.keep(admitted{charges[i].Subject, want[i], got[i]})
 		}
-		h.ends = append(h.ends, want[i].Reset())
-		h.ends = h.ends[max(len(h.ends)-8, 0):]
 	}
 	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
 }

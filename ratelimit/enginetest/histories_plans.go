@@ -92,6 +92,7 @@ var smoothPlans = func() []*ratelimit.Plan {
 // randomStarts are where histories of random plans begin: those of calendar windows, and
 // others before and after which times have another number of bits.
 var randomStarts = append(slices.Clone(calendarStarts),
+	date(1970, time.January, 1, 0, 1),
 	date(1971, time.December, 31, 23, 58),
 	date(2011, time.December, 30, 9, 58), // Apia has no 30 December
 	date(2018, time.November, 4, 2, 58),  // São Paulo skips midnight

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -35,6 +34,7 @@ func TestTakesNoLock(t *testing.T) {
 		locks        bool
 	}{
 		"admitted":                         {nil, plan(graceful, ratelimit.PerMinute(10), day), 3, ratelimit.Allowed, false},
+		"admitted after a denial":          {plan(graceful, once, day), plan(graceful, ratelimit.PerMinute(10), day), 3, ratelimit.Allowed, false},
 		"limited":                          {nil, plan(none, once, day), 3, ratelimit.Limited, false},
 		"within the grace":                 {nil, plan(graceful, once, day), 3, ratelimit.Limited, false},
 		"banned":                           {nil, plan(harsh, once, day), 3, ratelimit.Banned, false},
@@ -134,100 +134,6 @@ func TestAdmissionShowsNoBan(t *testing.T) {
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: noonSharp().UnixNano(), BanEnds: noonSharp().Unix() + 1, RetryAfter: time.Second}
 	if admitted, _ := l.admitSmooth(table.slot(at), h, &d, nil); !admitted || d.BanEnds != 0 || d.RetryAfter != 0 {
 		t.Errorf("%+v, want admitted without the lock, and no ban", d)
-	}
-}
-
-// After a denial, admissions take no lock if a window ends before the record expires or
-// then, since that end takes it. They do if no window ends before.
-func TestAdmissionsAfterADenialReadTheRecord(t *testing.T) {
-	drops := ratelimit.PerMinute(6).Smooth(2)
-	for name, c := range map[string]struct {
-		quotas []ratelimit.Quota
-		reads  bool
-	}{
-		"a bucket":                    {[]ratelimit.Quota{drops}, true},
-		"a bucket and a longer day":   {[]ratelimit.Quota{drops, ratelimit.PerDay(100)}, false},
-		"a bucket and a shorter hour": {[]ratelimit.Quota{ratelimit.PerDay(3).Smooth(2), ratelimit.PerHour(100)}, false},
-		"windows":                     {[]ratelimit.Quota{ratelimit.PerMinute(2), ratelimit.PerDay(100)}, false},
-	} {
-		l := newLimiter(t, Options{Now: noonSharp})
-		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), c.quotas...)
-		takeUnits(t, l, "a", plan, 2)
-		if d, err := l.Take(t.Context(), "a", plan, 1); err != nil || d.Outcome != ratelimit.Limited {
-			t.Fatalf("%+v, %v, want limited", d, err)
-		}
-		h := l.key.sum("a")
-		table := l.tables[h>>l.shift].Load()
-		at, _ := table.find(h)
-		if reads := table.slot(at).meter().has(checkRecord); reads != c.reads {
-			t.Errorf("%s: admissions read the record: %t, want %t", name, reads, c.reads)
-		}
-	}
-}
-
-// A banned subject is refused by its own slot, without its record, also when its table has
-// grown. After a step back of the clock, which makes the ban shorter, the record is read.
-func TestSlotHasTheBan(t *testing.T) {
-	clock := ratelimittest.NewClock(noonSharp())
-	l := newLimiter(t, Options{Now: clock.Now})
-	want := func(what string, ends int64) {
-		t.Helper()
-		h := l.key.sum("a")
-		table := l.tables[h>>l.shift].Load()
-		at, _ := table.find(h)
-		if got := table.peekBan(table.slot(at).meter(), clock.Now().UnixNano()); got != ends {
-			t.Errorf("%s: the slot has a ban until %d, want %d", what, got, ends)
-		}
-	}
-	first := take(t, l, "a", roomy)
-	want("without a ban", 0)
-	ban(t, l, "a", time.Hour)
-	ends := noonSharp().Unix() + 3600
-	want("banned", ends)
-	must(t, l.Adjust(ctx, "a", &first, 5, ""))
-	want("after a charge", ends)
-	for i := range 100 * len(l.segments) {
-		take(t, l, fmt.Sprint(i), roomy)
-	}
-	want("in a table that has grown", ends)
-	clock.Set(noonSharp().Add(-10 * time.Second))
-	for i := range 100 * len(l.segments) { // their bans begin before that of a
-		ban(t, l, fmt.Sprint(i), time.Hour)
-	}
-	clock.Set(noonSharp().Add(-2 * time.Second))
-	want("the clock stepped back", 0)
-	if d := take(t, l, "a", roomy); d.BanEnds != ends-2 || d.States[0].Remaining != fixedwindow.MaxUnits-5 {
-		t.Errorf("two seconds back: a ban until %d and %d left, want %d and %d", d.BanEnds, d.States[0].Remaining, ends-2, int64(fixedwindow.MaxUnits-5))
-	}
-	_, err := l.Unban(ctx, "a")
-	must(t, err)
-	want("unbanned", 0)
-}
-
-// A denial within the grace is left to the lock if a window of another plan began since the
-// strike: the record must outlast it.
-func TestSmoothRecordOutlastsWindowsOfOtherPlans(t *testing.T) {
-	penalty := ratelimit.DefaultPenalty()
-	mixed := ratelimit.MustPlan("mixed", penalty, ratelimit.PerMinute(3), ratelimit.PerHour(60).Smooth(3))
-	later := ratelimit.MustPlan("later", penalty, ratelimit.Quota{Limit: 9, Window: fixedwindow.MaxLength})
-	l := newLimiter(t, Options{Now: noonSharp})
-	look := func() verdict {
-		d := ratelimit.Decision{Plan: mixed, Cost: 1, Time: noonSharp().UnixNano()}
-		h := l.key.sum("a")
-		table := l.tables[h>>l.shift].Load()
-		at, _ := table.find(h)
-		return l.look(table, table.slot(at), h, &d)
-	}
-	takeUnits(t, l, "a", mixed, 3)
-	if d, err := l.Take(t.Context(), "a", mixed, 1); err != nil || d.Outcome != ratelimit.Limited {
-		t.Fatalf("%+v, %v, want limited", d, err)
-	}
-	if v := look(); v != refused {
-		t.Errorf("after a strike the verdict is %d, want refused without the lock", v)
-	}
-	takeUnits(t, l, "a", later, 1)
-	if v := look(); v != unclear {
-		t.Errorf("with a window that ends after the record the verdict is %d, want it left to the lock", v)
 	}
 }
 

@@ -285,7 +285,7 @@ while takes and at <= last do
         if expires > 0 then
           first = ((((f1 * 256 + f2) * 256 + f3) * 256 + f4) * 256 + f5) * 256 + f6
         end
-        local begins = first < start * 1000 or first > ms
+        local begins = first == 0 or first < start * 1000 or first > ms
         if begins then first = ms end
         local since_bytes -- nil: as before
         if ms - first >= grace then

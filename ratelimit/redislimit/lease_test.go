@@ -137,41 +137,6 @@ func (p *pair) leases(plan *ratelimit.Plan) func(what string, cost, more, back i
 	}
 }
 
-// What the fast part leaves to the other part is decided as by the model too.
-func TestSlowPartLeases(t *testing.T) {
-	penalty := ratelimit.Penalty{Strikes: 5, Ban: 10 * time.Second, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	day := ratelimit.MustPlan("day", penalty, ratelimit.PerDay(1000))
-	p := newPair(t, time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
-	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
-	leases := p.leases(plan)
-	lease := func(what string, cost, more, back int64) {
-		t.Helper()
-		leases(what, cost, more, back)
-		p.agree("a look after "+what, func(l enginetest.Model) (any, error) { return l.Peek(ctx, "a", plan) })
-	}
-	lease("the first one", 1, 2, 0)
-	lease("more than is left", 9, 0, 0) // three strikes
-	lease("a request that clears strikes", 1, 1, 0)
-	p.agree("a ban", func(l enginetest.Model) (any, error) { return nil, l.Ban(ctx, "a", 5*time.Second, "") })
-	lease("during a ban", 1, 1, 0)
-	p.set(10 * time.Second)
-	lease("after it", 1, 1, 0)
-	p.set(time.Minute)
-	lease("no request and no share in the next minute", 0, 0, 0)
-	p.take("a", day) // which counts in no minute
-	p.set(26 * time.Hour)
-	lease("the next day", 1, 1, 0)
-	p.set(52 * time.Hour)
-	lease("the day after that, by the fast part", 1, 1, 0)
-	if left := p.server.TTL(redislimit.Key(p.engine, "a")); left.Round(time.Minute) != 8*time.Hour {
-		t.Errorf("in the last day the key lasts %v, want until the end of it, 8h", left)
-	}
-	wide := p.leases(ratelimit.MustPlan("wide", penalty, ratelimit.PerMinute(1<<40), ratelimit.PerDay(1<<50)))
-	wide("a share of a wide limit", 1, 1<<40, 0)
-	wide("one more", 1, 1<<40, 0)
-	wide("in place of a part of that one", 0, 1<<36, 1<<33)
-}
-
 // The fast part decides the common leases, as the model does: of requests and shares, alone and
 // together, that come back or do not, in open windows and in the next ones, and after strikes.
 func TestFastPartLeases(t *testing.T) {

@@ -329,7 +329,7 @@ local function strike(requests)
     if fits == 0 and later(at_s, at_f, last_s, last_f) then start, last_s, last_f = start_of(q, ending), at_s, at_f end
   end
   local ms = now * 1000 + floor(micros / 1000)
-  if s.first < start * 1000 or s.first > ms then s.first = ms end
+  if s.first == 0 or s.first < start * 1000 or s.first > ms then s.first = ms end -- a window may begin before 1970
   if s.first >= start * 1000 and ms - s.first < grace then return 'g', requests end
   s.since = min(s.since, now) -- the clock may have stepped back
   local forgotten = floor((now - s.since) / decay)

@@ -13,23 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
-	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
 func TestConformanceOfServer(t *testing.T) {
-	onServer := onServer(redistest.Start(t))
-	histories := 0
-	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
-		if strings.Contains(t.Name(), "/agrees_with_the_model/") {
-			if histories++; histories > 60 {
-				testenv.Long(t, "the first 60 histories find what is common")
-			}
-		}
-		return onServer(t, start)
-	}, enginetest.Gaps{})
+	enginetest.Run(t, few(60, onServer(redistest.Start(t))), enginetest.Gaps{})
 }
 
 // histories is set to 50000 for the long run of random histories.
@@ -45,7 +36,20 @@ func onServer(s *redistest.Server) func(*testing.T, time.Time) enginetest.Engine
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
-		return enginetest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
+		l := newLimiter(t, c)
+		t.Cleanup(func() { wantExpiries(t, s, redislimit.Prefix(l)) })
+		return enginetest.Engine{Limiter: l, Set: clock.Set, Remembers: true}
+	}
+}
+
+// wantExpiries fails the test if a key would stay in Redis for ever.
+func wantExpiries(t *testing.T, s *redistest.Server, prefix string) {
+	c := clientOf(t, s)
+	for _, key := range c.Keys(ctx, prefix+"{*").Val() {
+		tag, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), "}")
+		if _, err := c.ZScore(ctx, tag+"}expiries", key).Result(); err != nil {
+			t.Errorf("%q does not expire: %v", key, err)
+		}
 	}
 }
 
@@ -86,18 +90,12 @@ func TestCluster(t *testing.T) {
 }
 
 func testConformanceOfCluster(t *testing.T, cluster *redistest.Cluster) {
-	histories := 0
-	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
-		if strings.Contains(t.Name(), "/agrees_with_the_model/") {
-			if histories++; histories > 15 {
-				testenv.Long(t, "TestConformanceOfServer goes through more histories")
-			}
-		}
+	enginetest.Run(t, few(15, func(t *testing.T, start time.Time) enginetest.Engine {
 		c := clientOfCluster(t, cluster)
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return enginetest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
-	}, enginetest.Gaps{InOrder: true})
+	}), enginetest.Gaps{InOrder: true})
 }
 
 func TestConformanceOfRing(t *testing.T) {
