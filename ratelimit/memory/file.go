@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 )
 
@@ -29,7 +28,7 @@ import (
 // What is counted after the last save is lost. Against crashes call save at intervals, such as
 // a minute, or store what changes every second with [Limiter.Save]. The function save replaces
 // the file in one step, or leaves it as it is and returns an error. Until then the new one is
-// beside it, as usage.123.tmp; the next Open removes what a killed process has left. The function
+// beside it, as usage.123.saving; the next Open removes what a killed process has left. The function
 // may be called at any time, also concurrently. It writes all subjects, about 90 bytes each, and
 // allocates several times as much.
 func Open(file string, opts Options) (l *Limiter, save func() error, err error) {
@@ -102,22 +101,20 @@ func replaceFile(file string, content []byte) error {
 	return os.Rename(f.Name(), file)
 }
 
-// unfinished makes a file of its own that is to replace another one. Its name has a number.
+// unfinished makes a file of its own that is to replace another one.
 func unfinished(file string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.tmp")
+	return os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+saving)
 }
+
+// saving is how the names of such files end.
+const saving = ".saving"
 
 // removeUnfinished removes what saves have left that a crash has ended. If another process is
 // just saving, its save fails: the name of its file is not used again.
 func removeUnfinished(file string) {
-	folder := filepath.Dir(file)
-	entries, _ := os.ReadDir(folder) // what cannot be read stays
-	for _, entry := range entries {
-		name, ours := strings.CutPrefix(entry.Name(), filepath.Base(file)+".")
-		number, ends := strings.CutSuffix(name, ".tmp")
-		if ours && ends && strings.Trim(number, "0123456789") == "" {
-			_ = os.Remove(filepath.Join(folder, entry.Name()))
-		}
+	names, _ := filepath.Glob(file + ".*" + saving) // what it does not find stays
+	for _, name := range names {
+		_ = os.Remove(name)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestFile(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(links, "far", "away"), filepath.Join(links, "folder")))
 	must(t, os.Symlink("folder/link", file))
 	must(t, os.Symlink(filepath.Join(folder, "usage"), filepath.Join(links, "far", "away", "link")))
-	for _, name := range []string{"usage.1.tmp", "usage.20.tmp", "usage.x.tmp", "usage.3", "other.4.tmp"} {
+	for _, name := range []string{"usage.1.saving", "usage.20.saving", "usage.tmp", "usage.3", "other.4.saving"} {
 		must(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	t.Setenv("TMPDIR", filepath.Join(folder, "none")) // a file cannot be renamed from another file system
@@ -54,7 +54,7 @@ func TestFile(t *testing.T) {
 		wantRemaining(t, l, "ann", want-1) // lost
 	}
 	entries, err := os.ReadDir(folder)
-	if names := fmt.Sprint(entries); err != nil || names != "[- other.4.tmp - usage - usage.3 - usage.x.tmp]" {
+	if names := fmt.Sprint(entries); err != nil || names != "[- other.4.saving - usage - usage.3 - usage.tmp]" {
 		t.Fatalf("the folder has %v (%v), want the file and those of others", entries, err)
 	}
 	if info, err := entries[1].Info(); err != nil || info.Mode().Perm()&0o077 != 0 {

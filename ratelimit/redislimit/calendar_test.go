@@ -1,7 +1,6 @@
 package redislimit_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -86,36 +85,6 @@ func TestCalendarUsageIsRepeatedLate(t *testing.T) {
 		last = after
 		must(t, addUsage(p.engine, "once", "a", month, units, at))
 		p.agree("the usage, which was added again", func(l enginetest.Model) (any, error) { return l.Peek(ctx, "a", month) })
-	}
-}
-
-// Usage is kept in four bytes, and from 2³² units on in eight. A request carries from each
-// byte into the next, in each window by itself, up to the last unit of the limit.
-func TestUsageCarries(t *testing.T) {
-	m, c := mini(t)
-	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	m.SetTime(now)
-	l := newLimiter(t, c)
-	const most = fixedwindow.MaxUnits
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(most), ratelimit.PerDay(most))
-	before := []int64{1, 255, 1<<16 - 1, 1<<24 - 1, 1<<32 - 4, 1<<32 - 2, 1 << 32, 5<<32 - 1, most - 2}
-	for _, minute := range before {
-		for _, day := range before {
-			subject := fmt.Sprint(minute, " and ", day)
-			must(t, addUsage(l, "", subject, plan, [4]int64{minute, day}, now))
-			for i := range int64(3) {
-				d, err := l.Take(ctx, subject, plan, 1)
-				if err != nil {
-					t.Fatalf("request %d after usage of %s: %v", i+1, subject, err)
-				}
-				want := max(minute, day)+i+1 <= most
-				n := min(i+1, most-max(minute, day))
-				if d.Allowed() != want || d.States[0].Remaining != most-minute-n || d.States[1].Remaining != most-day-n {
-					t.Errorf("request %d after usage of %s: %v with %d and %d left, want allowed: %v with %d and %d", i+1, subject,
-						d.Outcome, d.States[0].Remaining, d.States[1].Remaining, want, most-minute-n, most-day-n)
-				}
-			}
-		}
 	}
 }
 
