@@ -132,8 +132,6 @@ func (h *history) step() string {
 		return h.adjust(ctx)
 	case n < 45:
 		return h.chargeElsewhere(ctx, subject, plan)
-	case n < 46:
-		return h.giveBack(ctx, subject, plan)
 	case n < 48:
 		return h.ban(ctx, subject, plan)
 	case n < 49:
@@ -348,19 +346,6 @@ func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *rat
 			return ratelimit.Decision{}, h.model.Adjust(ctx, subject, &d, units, id)
 		}
 		return ratelimit.Decision{}, h.adjustEngine(ctx, subject, &d, units, id)
-	})
-}
-
-// giveBack gives back units that no decision at hand was charged, as an operator does.
-func (h *history) giveBack(ctx context.Context, subject string, plan *ratelimit.Plan) string {
-	units, id := h.cost(plan), h.id()
-	return h.compare("give back", subject, plan, units, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-		d, err := l.(engine.Peeker).Peek(ctx, subject, plan)
-		if err != nil {
-			return d, err
-		}
-		d.Outcome, d.Cost = ratelimit.Allowed, units
-		return ratelimit.Decision{}, l.(engine.Adjuster).Adjust(ctx, subject, &d, 0, id)
 	})
 }
 

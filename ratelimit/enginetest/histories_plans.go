@@ -10,13 +10,19 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
+var historyPenalty = ratelimit.Penalty{
+	Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
+	Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
+}
+
+func sec(limit int64, s int) ratelimit.Quota {
+	return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
+}
+
 // calendarPlans are those of histories about calendar windows. They differ in billing days
 // and in zones, and change between them at any time.
 var calendarPlans = func() []*ratelimit.Plan {
-	p := ratelimit.Penalty{
-		Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
-		Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
-	}
+	p := historyPenalty
 	berlin, tokyo, havana := zone("Europe/Berlin"), zone("Asia/Tokyo"), zone("America/Havana")
 	return []*ratelimit.Plan{
 		ratelimit.MustPlan("month", p, ratelimit.PerMonth(9)),
@@ -46,14 +52,8 @@ var calendarStarts = []time.Time{
 }
 
 var historyPlans = func() []*ratelimit.Plan {
-	p := ratelimit.Penalty{
-		Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
-		Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
-	}
+	p := historyPenalty
 	hard := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	sec := func(limit int64, s int) ratelimit.Quota {
-		return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
-	}
 	return []*ratelimit.Plan{
 		ratelimit.MustPlan("two", p, sec(3, 10), sec(9, 60)),
 		ratelimit.MustPlan("two, larger", p, sec(5, 10), sec(20, 60)),
@@ -69,13 +69,7 @@ var historyPlans = func() []*ratelimit.Plan {
 // smoothPlans are those of histories about smooth quotas, some beside fixed windows of the
 // same length.
 var smoothPlans = func() []*ratelimit.Plan {
-	p := ratelimit.Penalty{
-		Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
-		Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
-	}
-	sec := func(limit int64, s int) ratelimit.Quota {
-		return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
-	}
+	p := historyPenalty
 	return []*ratelimit.Plan{
 		ratelimit.MustPlan("smooth", p, sec(7, 10).Smooth(4)),
 		ratelimit.MustPlan("both", p, sec(9, 10), sec(11, 10).Smooth(3), sec(40, 60)),

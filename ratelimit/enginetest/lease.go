@@ -32,10 +32,6 @@ var leases = []promise{
 		text: "units that were charged before a Reset are not given back after it; every answer tells which is which",
 	},
 	{
-		name: "leases in calendar windows", test: testLeaseCalendar, needsClock: true,
-		text: "a share of a month or day is given back to that month or day alone",
-	},
-	{
 		name: "strikes for requests that were refused elsewhere", test: testLeaseStrikes, needsClock: true, excluded: noPenalty,
 		text: "Denied requests are strikes if the request is refused too, can start a ban, and are forgotten otherwise",
 	},
@@ -234,24 +230,6 @@ func testLeaseReset(e *engineTest) {
 	again := e.lease("a", p, 1, engine.Terms{More: 8})
 	e.want("and the first one", e.lease("a", p, 0, unspent(before, 30)), allowed, 90)
 	e.want("one of after the resets", e.lease("a", p, 0, unspent(again, 8)), allowed, 98)
-}
-
-func testLeaseCalendar(e *engineTest) {
-	if e.gaps.NoCalendars {
-		e.Skip("skipped: the engine declares that it cannot do this")
-	}
-	month, billing := plan(ratelimit.PerMonth(500)), plan(ratelimit.PerMonth(500).From(17))
-	e.set(date(2026, time.March, 31, 23, 59))
-	d := e.lease("a", month, 1, engine.Terms{More: 1000})
-	e.want("half of a month", d, allowed, 250)
-	if end := date(2026, time.April, 1, 0, 0).Unix(); d.Reset() != end {
-		e.Errorf("the share ends at %d, want with the month, at %d", d.Reset(), end)
-	}
-	e.want("the month goes on under another billing day", e.lease("a", billing, 0, unspent(d, 100)), allowed, 350)
-	d = e.lease("a", billing, 0, engine.Terms{More: 50})
-	e.advance(2 * time.Minute)
-	e.takeN("a", month, 200)
-	e.want("nothing comes back to the next month", e.lease("a", month, 1, unspent(d, 50)), allowed, 299)
 }
 
 func testLeaseStrikes(e *engineTest) {

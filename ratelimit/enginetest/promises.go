@@ -11,12 +11,8 @@ type promise struct {
 
 var promises = []promise{
 	{
-		name: "counts down", test: testCountsDown,
-		text: "each admitted request leaves as much less as it costs",
-	},
-	{
 		name: "admits exactly the limit", test: testExactLimit,
-		text: "requests up to the limit are admitted, and further ones are limited",
+		text: "requests up to the limit are admitted, each of which leaves one less, and further ones are limited",
 	},
 	{
 		name: "keeps subjects apart", test: testSubjectsApart,

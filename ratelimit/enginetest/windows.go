@@ -47,7 +47,7 @@ func testPlanChange(e *engineTest) {
 	e.want("the window that it did not have goes on", e.take(large), allowed, 43)
 }
 
-// testClockBack steps the clock back over ends of windows, months and bursts.
+// testClockBack steps the clock back to before windows, months and bursts began.
 func testClockBack(e *engineTest) {
 	const day = 24 * time.Hour
 	for _, test := range []struct {

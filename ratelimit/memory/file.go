@@ -120,14 +120,12 @@ func removeUnfinished(file string) {
 
 // followed returns the file that a chain of symbolic links leads to, whether or not it is there.
 func followed(file string) string {
-	for {
-		target, err := os.Readlink(file)
-		if err != nil {
-			return file // it is not a link
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Dir(file) + string(filepath.Separator) + target
-		}
-		file = target
+	target, err := os.Readlink(file)
+	if err != nil {
+		return file // it is not a link
 	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Dir(file) + string(filepath.Separator) + target
+	}
+	return followed(target)
 }
