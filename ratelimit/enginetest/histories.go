@@ -142,9 +142,9 @@ func (h *history) step() string {
 			}
 			return d, err
 		})
-	case n < 51:
+	case n < 50:
 		return h.compareBans(ctx)
-	case n < 52 && h.engine.Restart != nil:
+	case n < 51 && h.engine.Restart != nil:
 		h.log = append(h.log, "restart")
 		h.engine.Limiter, h.leases = h.engine.Restart(), nil
 		return ""
@@ -239,15 +239,23 @@ func (h *history) plan(subject string) *ratelimit.Plan {
 	return h.plans[h.rand.IntN(len(h.plans))]
 }
 
+// ban bans a subject by hand, often when something of it ends, such as the memory of other bans.
 func (h *history) ban(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	if end := h.end(subject); h.rand.IntN(2) == 0 && !end.IsZero() {
+		h.set(end.Add(oneOf(h.rand, beside...)))
+	}
 	length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
 	if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
 		length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, fixedwindow.MaxLength)
 	}
 	reason := oneOf(h.rand, "", "by hand", "strikes", "spam", strings.Repeat("é", 100))
-	return h.compare("ban for "+length.String()+", "+reason+",", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+	diff := h.compare("ban for "+length.String()+", "+reason+",", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length, reason)
 	})
+	if diff == "" && h.rand.IntN(2) == 0 {
+		diff = h.compareBans(ctx)
+	}
+	return diff
 }
 
 // cost returns what a request under a plan costs: one unit or two or, if the limits are
@@ -384,7 +392,7 @@ func (h *history) move(subject string) {
 }
 
 // furthestBack is how far the clock steps back.
-const furthestBack = 20 * time.Second
+const furthestBack = 12 * time.Second
 
 // set sets both clocks to a time, but no further back.
 func (h *history) set(now time.Time) {

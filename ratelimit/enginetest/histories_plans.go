@@ -11,7 +11,7 @@ import (
 )
 
 var historyPenalty = ratelimit.Penalty{
-	Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
+	Strikes: 3, Grace: 2 * time.Second, Decay: 5 * time.Second,
 	Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
 }
 
@@ -56,7 +56,7 @@ var historyPlans = func() []*ratelimit.Plan {
 	hard := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 	return []*ratelimit.Plan{
 		ratelimit.MustPlan("two", p, sec(3, 10), sec(9, 60)),
-		ratelimit.MustPlan("two, larger", p, sec(5, 10), sec(20, 60)),
+		ratelimit.MustPlan("three, larger", p, sec(5, 10), sec(8, 20), sec(20, 60)),
 		ratelimit.MustPlan("one", hard, sec(4, 10)),
 		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
 		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),

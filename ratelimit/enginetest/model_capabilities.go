@@ -179,10 +179,10 @@ func (m *model) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions
 }
 
 // ends returns when windows, buckets and bans of a subject end and, under a penalty, its grace,
-// a strike, and what it is not forgiven yet.
+// a strike, and what it is not forgiven yet; and from when on strikes decay.
 func (m *model) ends(name string, p ratelimit.Penalty) []time.Time {
 	s, _ := m.subject(name)
-	ends := []time.Time{s.first.Add(p.Grace), s.since.Add(p.Decay), s.until, s.until.Add(p.Forgive), s.expires}
+	ends := []time.Time{s.first.Add(p.Grace), s.since, s.since.Add(p.Decay), s.until, s.until.Add(p.Forgive), s.expires}
 	for _, kind := range slices.Sorted(maps.Keys(s.windows)) {
 		second, rounded := s.windows[kind].ends()
 		ends = append(ends, time.Unix(second, -int64(rounded)*int64(time.Second)>>32))

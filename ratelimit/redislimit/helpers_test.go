@@ -158,7 +158,7 @@ func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 		"call('TIME')":        "clock",
 		"sub = redis.call,":   "sub = by_clock(redis.call),",
 		"redis.pcall('SET'":   "by_clock(redis.pcall)('SET'",
-		"local AFTERLIFE = 5": "local AFTERLIFE = 21",
+		"local AFTERLIFE = 5": "local AFTERLIFE = 13",
 	} {
 		if strings.Count(script, old) != 1 {
 			t.Fatalf("the script has %q %d times, want once", old, strings.Count(script, old))

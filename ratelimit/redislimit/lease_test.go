@@ -161,8 +161,12 @@ func TestFastPartLeases(t *testing.T) {
 			lease("a share for what is left of one", 0, 100, 5)
 			lease("all that is left, halved", 1, 1<<40, 100)
 			lease("nothing for something", 0, 0, 50)
+			p.server.FastForward(31 * time.Second) // the minute ends, and the key has four seconds more
 			p.set(time.Minute)
 			lease("the next minute", 1, 8, 0)
+			if left := p.server.TTL(redislimit.Key(p.engine, "a")); left < 30*time.Second {
+				t.Errorf("in the next minute the key lasts %v, want until its end, 30s", left)
+			}
 			lease("a share that comes back whole", 0, 9, 9)
 			p.set(90 * time.Second)
 			lease("the minute after that", 3, 8, 0)

@@ -20,11 +20,11 @@ import (
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
 func TestConformanceOfServer(t *testing.T) {
-	enginetest.Run(t, few(60, onServer(redistest.Start(t))), enginetest.Gaps{})
+	enginetest.Run(t, few(80, onServer(redistest.Start(t))), enginetest.Gaps{})
 }
 
 // histories is set to 50000 for the long run of random histories.
-var histories = flag.Int("histories", 10, "random histories on a server in TestHistoriesOfServer")
+var histories = flag.Int("histories", 1, "random histories on a server in TestHistoriesOfServer")
 
 func TestHistoriesOfServer(t *testing.T) {
 	enginetest.Histories(t, onServer(redistest.Start(t)), *histories, 400)
