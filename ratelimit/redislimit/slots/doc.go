@@ -22,7 +22,7 @@
 //
 //   - Redis does not answer within 250 ms, or answers with an error. Then each process
 //     allows L of its own. Enter returns the error, and inflight.Stats counts it. While
-//     an answer is late, no other request waits for Redis.
+//     an answer is late, no other request waits for that server, or that master of a cluster.
 //   - A process is paused for more than two thirds of a lease (SIGSTOP, a virtual machine
 //     that is moved). Its requests run on when it does, but others may have their slots:
 //     as many more as it had, at most L.
@@ -37,5 +37,9 @@
 // back, this takes as much longer.
 //
 // A subject with requests in progress has one key, inflight:NAME:{SUBJECT}, a sorted set that
-// expires with the last lease. One server and a cluster work.
+// expires with the last lease. One server and a cluster work. A Redis user needs this rule (ACL),
+// for a cluster also +cluster|slots and +asking, and for another database than 0 +select:
+//
+//	ACL SETUSER slots on >PASSWORD resetchannels ~inflight:*
+//		+evalsha +eval +time +zremrangebyscore +zcard +zscore +zadd +pttl +pexpire +zrem
 package slots

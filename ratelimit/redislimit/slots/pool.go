@@ -26,7 +26,7 @@ type Pool struct {
 	name   string
 	lease  time.Duration
 	budget time.Duration   // how long a request waits for Redis
-	late   atomic.Int32    // calls that were not answered within the budget, and still are not
+	late   sync.Map        // by master: how many calls were not answered within the budget, and still are not
 	owner  string          // begins the ids of this pool's slots
 	open   context.Context // until Close calls close
 	close  context.CancelFunc
@@ -86,7 +86,7 @@ func (p *Pool) Enter(ctx context.Context, subject string, limit int) (leave func
 	}
 	ctx = context.WithoutCancel(ctx)
 	var entered bool
-	err = p.ask(func() (err error) {
+	err = p.ask(s.key, func() (err error) {
 		entered, err = enterScript.Run(ctx, p.client, []string{s.key}, p.lease.Milliseconds(), limit, s.id).Bool()
 		return err
 	})
@@ -101,7 +101,7 @@ func (p *Pool) Enter(ctx context.Context, subject string, limit int) (leave func
 	p.held[s] = true
 	return sync.OnceFunc(func() {
 		p.drop(s)
-		_ = p.ask(func() error { return p.client.ZRem(ctx, s.key, s.id).Err() }) // else the lease ends by itself
+		_ = p.ask(s.key, func() error { return p.client.ZRem(ctx, s.key, s.id).Err() }) // else the lease ends by itself
 	}), err
 }
 
@@ -128,29 +128,48 @@ func (p *Pool) drop(s slot) {
 	}
 }
 
-// ask makes a call, and waits for its answer within the budget. While another is late it
-// makes none, so that a server that hangs delays few requests and holds few connections.
-func (p *Pool) ask(call func() error) error {
+var errLate = errors.New("an earlier call is not answered yet")
+
+// ask makes a call about a key, or all of them: "". It waits for the answer within the budget.
+// While another call of the same master is late it makes none, so that a server that hangs
+// delays few requests and holds few connections.
+func (p *Pool) ask(key string, call func() error) error {
+	var late atomic.Pointer[atomic.Int32]
+	late.Store(p.lateOf(nil))
 	switch {
 	case p.open.Err() != nil:
 		return errors.New("the Pool is closed")
-	case p.late.Load() > 0:
-		return errors.New("an earlier call is not answered yet")
+	case late.Load().Load() > 0:
+		return errLate
 	}
 	var err error
 	answered := make(chan struct{})
 	go func() {
+		defer close(answered)
+		if cluster, ok := p.client.(*redis.ClusterClient); ok && key != "" {
+			master, _ := cluster.MasterForKey(context.Background(), key) // may ask the cluster
+			if late.Store(p.lateOf(master)); late.Load().Load() > 0 {
+				err = errLate
+				return
+			}
+		}
 		err = call()
-		close(answered)
 	}()
 	select {
 	case <-answered:
 		return err
 	case <-time.After(p.budget):
-		p.late.Add(1)
-		go func() { <-answered; p.late.Add(-1) }()
+		calls := late.Load()
+		calls.Add(1)
+		go func() { <-answered; calls.Add(-1) }()
 		return fmt.Errorf("no answer from Redis within %v", p.budget)
 	}
+}
+
+// lateOf returns how many calls of a master are late. Nil is the only server, or not yet known.
+func (p *Pool) lateOf(master *redis.Client) *atomic.Int32 {
+	late, _ := p.late.LoadOrStore(master, new(atomic.Int32))
+	return late.(*atomic.Int32)
 }
 
 // run renews the leases until Close. It does not wait for the answers: a master of a cluster
@@ -204,7 +223,7 @@ func (p *Pool) remove(slots []slot) {
 // pool's goroutine. Call it after the server has shut down, so that the next process finds
 // them free. It waits for Redis for at most 250 ms. After that, Enter returns an error.
 func (p *Pool) Close() {
-	_ = p.ask(func() error {
+	_ = p.ask("", func() error {
 		p.close() // first, so that no renewal adds them again
 		p.remove(p.running())
 		return nil
