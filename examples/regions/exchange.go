@@ -72,8 +72,8 @@ func (r *region) count(subject string, d *ratelimit.Decision, units int64, err e
 }
 
 // add charges what another region has charged, and nothing if it lacks a plan. If it fails, it
-// can be called again with the same usage: Redis knows the IDs. Engines of package memory do
-// not, and may count some of it twice.
+// can be called again with the same usage: Redis knows the IDs for ten minutes. Later, or in an
+// engine of package memory, some of it may count twice.
 func (r *region) add(ctx context.Context, all []usage) error {
 	for _, u := range all {
 		if r.plans[u.Plan] == nil {

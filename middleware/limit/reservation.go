@@ -90,8 +90,8 @@ func (r *Reservation) Caller() ratelimit.Caller {
 //
 // Settle takes half a second at most, and goes on if ctx ends, so that a client cannot
 // avoid the charge by disconnecting. After an error that wraps [ratelimit.ErrUnavailable] the
-// difference may have been counted or not; Settle can be called again, and counts it once,
-// under a smooth quota within its Window.
+// difference may have been counted or not; Settle can be called again, and within ten minutes
+// counts it once.
 // The error wraps [ratelimit.ErrInvalid] if actual is negative or the Reservation nil, and also
 // [errors.ErrUnsupported] if the engine is not an [engine.Adjuster].
 func (r *Reservation) Settle(ctx context.Context, actual int64) error {

@@ -45,9 +45,8 @@ type Adjuster interface {
 	// Units that a bucket without other charges would hold again are not given back.
 	//
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
-	// With an id, a random text, such an engine changes nothing twice: it remembers the id
-	// for at least a minute, and until the last of the windows has ended, of a smooth quota
-	// for its Window. An engine in this process ignores the id.
+	// With an id, a random text, such an engine changes nothing twice within ten minutes: then
+	// it forgets the id. An engine in this process ignores the id.
 	//
 	// To give back units by hand, pass what Peek returns, with the Outcome set to Allowed
 	// and the Cost to these units: they are given back to all quotas of its Plan. To add

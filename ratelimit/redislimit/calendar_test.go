@@ -6,7 +6,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -66,25 +65,6 @@ func testCalendarOfServer(t *testing.T, month *ratelimit.Plan, take func(*redisl
 	d, err := l.Peek(ctx, "b", month)
 	if err != nil || d.States[1].Remaining != 995 {
 		t.Errorf("added usage, far from this process's clock: %+v, %v, want 995 left", d.States[1], err)
-	}
-}
-
-// Usage of an outage that is added again, however late, counts once: also in a month that
-// keeps its end when the billing day changes.
-func TestCalendarUsageIsRepeatedLate(t *testing.T) {
-	start := time.Date(2026, time.March, 5, 12, 0, 0, 0, time.UTC)
-	billing := ratelimit.MustPlan("billing", ratelimit.Penalty{}, ratelimit.PerMonth(100).From(4))
-	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMonth(100))
-	p := newPair(t, start)
-	units, at, last := [4]int64{10}, start.Add(time.Hour), time.Duration(0)
-	p.take("a", billing) // until 4 April
-	must(t, addUsage(p.model, "", "a", month, units, at))
-	for _, after := range []time.Duration{0, 26 * 24 * time.Hour, 29*24*time.Hour + 11*time.Hour, 29*24*time.Hour + 13*time.Hour, 35 * 24 * time.Hour} {
-		p.set(after)
-		p.server.FastForward(after - last)
-		last = after
-		must(t, addUsage(p.engine, "once", "a", month, units, at))
-		p.agree("the usage, which was added again", func(l enginetest.Model) (any, error) { return l.Peek(ctx, "a", month) })
 	}
 }
 

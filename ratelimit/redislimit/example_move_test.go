@@ -46,7 +46,7 @@ func Example_move() {
 		log.Fatal(err)
 	}
 
-	// If the move is interrupted and repeated, the same id adds nothing twice.
+	// If the move is interrupted and repeated within ten minutes, the same id adds nothing twice.
 	const id = "move of web-1"
 	for _, subject := range []string{"customer:17", "customer:18"} { // all that the service knows
 		if err := moveUsage(ctx, from, to, id, subject, plan); err != nil {

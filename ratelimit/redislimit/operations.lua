@@ -85,18 +85,6 @@ end
 -- The operations on one subject, k, whose value is v.
 local operations = {}
 
--- mark reports whether a change has no mark yet, and marks it until the windows of the charge
--- have ended.
-local function mark(charged)
-  local last = now + MARK_LASTS
-  for _, w in ipairs(charged) do
-    local latest = now + w.length - SMOOTH
-    if not w.spans then latest = min(w.ending, max(ahead(w.length), now + CLOCKS_APART)) end
-    last = max(last, latest + AFTERLIFE)
-  end
-  return call('SET', KEYS[2], '', 'NX', 'EXAT', last)
-end
-
 -- opened_later reports whether a window of a kind was opened after the charge, whose window
 -- ends earlier. Calendar windows that are open at once can end at different times, and add
 -- what is in doubt; those that follow each other are at least so long apart.
@@ -119,7 +107,7 @@ local function change(k, v)
   for i = 1, others do
     insert(charged, {length = number(arg, rest + 8 * i - 3), ending = number(arg, rest + 8 * i + 1)})
   end
-  if named and named ~= '' and not mark(charged) then return v end
+  if named and named ~= '' and not call('SET', KEYS[2], '', 'NX', 'EX', MARK_LASTS) then return v end
   read_open(k)
   local function at(length, ending)
     local w = find(length)

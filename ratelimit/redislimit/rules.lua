@@ -7,8 +7,7 @@ local MAX_WINDOWS = 8        -- of one subject
 local MAX_U32 = 4294967295
 local MAX_UNITS = 9007199254740991 -- of a window
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
-local MARK_LASTS = 60        -- seconds that a mark lasts at least
-local CLOCKS_APART = 86400   -- seconds that a charge may come from the future, to be changed once
+local MARK_LASTS = 600       -- seconds
 
 local micros = time[2] + 0
 
