@@ -82,13 +82,13 @@ func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) (opens bool)
 	if errors.Is(cause, errTimeout) {
 		b.timeouts.Add(1)
 	}
+	b.plan.Store(plan)
 	if errors.Is(cause, partial.ErrOutage) {
 		return false // the primary may answer others
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.publish()
-	b.plan.Store(plan)
 	if opens = b.circuit.report(true, v.epoch(), time.Now()); opens {
 		b.opened.Add(1)
 		b.refuse(cause)

@@ -45,8 +45,8 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		}
 		time.Sleep(15 * time.Second) // probes after at most 1, 3, 7, 15 seconds
 		synctest.Wait()
-		if n := r.shared.calls.Load() - calls; n < 4 || n > 6 {
-			r.Errorf("in 15 seconds there were %d probes, want 4 to 6", n)
+		if n := r.shared.calls.Load() - calls; n < 4*16 || n > 6*16 {
+			r.Errorf("in 15 seconds there were %d calls, want those of 4 to 6 probes", n)
 		}
 
 		// Without any traffic.
@@ -124,14 +124,24 @@ func TestProbe(t *testing.T) {
 		for range 10 {
 			r.try("a", daily)
 		}
-		if n := r.shared.calls.Load() - calls; n != 1 {
-			r.Errorf("while it was probed the primary was called %d times, want once: requests do not wait for it", n)
+		if n := r.shared.calls.Load() - calls; n != 16 {
+			r.Errorf("while it was probed the primary was called %d times, want once for each subject of a probe: requests do not wait for it", n)
 		}
 		time.Sleep(40 * time.Millisecond)
 		synctest.Wait()
 		r.wantOpen("after a probe within the budget", false)
-		if used(r, r.shared.engine, "failover:probe", daily) != "1/24h0m0s" {
-			r.Error("the probe was not the one unit that is documented")
+		probed := 0
+		for i := range 16 {
+			switch n := used(r, r.shared.engine, fmt.Sprint("failover:probe:", i), daily); n {
+			case "1/24h0m0s":
+				probed++
+			case "0/24h0m0s": // another one had been decided
+			default:
+				r.Errorf("a probe used %s, want the one unit that is documented", n)
+			}
+		}
+		if probed == 0 {
+			r.Error("the subjects of a probe are not the documented ones")
 		}
 
 		r.lose()
@@ -140,6 +150,15 @@ func TestProbe(t *testing.T) {
 		if r.Stats().Opened != 2 || !r.Open() {
 			r.Error("a primary that takes longer than the budget closed the circuit")
 		}
+		var probes atomic.Int64
+		r.shared.set(func(context.Context) error {
+			if probes.Add(1)%16 == 5 {
+				return nil
+			}
+			return errDown
+		})
+		time.Sleep(6 * time.Second)
+		r.wantOpen("one server of several decides", false)
 	})
 }
 

@@ -89,12 +89,31 @@ func (k *keeper) run() {
 	}
 }
 
-// probe asks the primary for a decision, as a request does, since a store may answer
-// and yet be unable to write.
+// probes is how many subjects a probe takes a unit for: enough that each of a few servers of the
+// primary has one.
+const probes = 16
+
+// probe asks the primary for decisions, as requests do, since a store may answer and yet be
+// unable to write. One is enough: the circuit is for an outage of the whole primary.
 func (k *keeper) probe() error {
-	_, err := within(k.ctx, k.l.opts.Budget, func(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	failures := make(chan error, probes)
+	for i := range probes {
+		k.ended.Go(func() { failures <- k.ask(ctx, fmt.Sprint("failover:probe:", i)) })
+	}
+	err := <-failures
+	for more := probes - 1; err != nil && more > 0; more-- {
+		err = <-failures
+	}
+	return err
+}
+
+// ask takes a unit for a subject of a probe.
+func (k *keeper) ask(ctx context.Context, subject string) error {
+	_, err := within(ctx, k.l.opts.Budget, func(ctx context.Context) (err error) {
 		defer recovered(&err)
-		_, err = k.l.primary.Take(ctx, "failover:probe", k.l.breaker.plan.Load().WithoutPenalty(), 1)
+		_, err = k.l.primary.Take(ctx, subject, k.l.breaker.plan.Load().WithoutPenalty(), 1)
 		return err
 	})
 	if errors.Is(err, ratelimit.ErrInvalid) {

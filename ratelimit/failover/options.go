@@ -58,8 +58,10 @@ type Options struct {
 	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff, and
 	// an hour at most. Each wait is shortened at random by up to half, so that servers that
 	// lost the primary together do not return together. The first probe waits for a merge that
-	// began before, up to two seconds, or two budgets. A probe takes one unit for the subject
-	// "failover:probe", under the quotas of the call that failed last.
+	// began before, up to two seconds, or two budgets. A probe takes at most one unit for each of
+	// the subjects "failover:probe:0" to "failover:probe:15", under the quotas of the call that
+	// failed last. One decision closes the circuit, which is for an outage of all servers of the
+	// primary.
 	Backoff time.Duration
 
 	// JournalSize is the largest number of subjects whose usage is held until it is merged, 1

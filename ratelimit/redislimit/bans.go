@@ -111,7 +111,7 @@ func (w *walk) step(ctx context.Context) (names []string, err error) {
 	cmds, err := pipe.Exec(ctx)
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "WRONGTYPE") {
-			return nil, unknownValue(scans[i].index)
+			return nil, w.unknownValue(scans[i].index)
 		}
 	}
 	if err != nil {

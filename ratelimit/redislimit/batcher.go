@@ -2,12 +2,9 @@ package redislimit
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // A batcher sends calls to one master of Redis, those that come together in one
@@ -42,6 +39,8 @@ type batcher struct {
 	roundTrip time.Duration // of a batch, smoothed
 	answered  time.Time     // when the last batch came back without such an error
 	hangs     error         // of the calls that fail at once; nil: the master answers
+
+	health health // has a lock of its own
 }
 
 // maxInFlight is how many batches are in flight to one master at most.
@@ -154,14 +153,11 @@ func (b *batcher) sendBatch(sent *batch) {
 		runtime.Gosched()
 	}
 	sent.empty()
-	if b.back(sent, roundTrip, away) {
-		b.changed(away)
-	}
+	b.back(sent, roundTrip, away)
 }
 
-// back records that a batch is back, and has the next one sent. It reports whether the
-// master began or ceased to hang.
-func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) (changed bool) {
+// back records that a batch is back, and has the next one sent.
+func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spare = sent
@@ -169,15 +165,32 @@ func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) (change
 	switch {
 	case away == nil:
 		b.answered = sent.sentAt.Add(roundTrip)
-		changed, b.hangs = b.hangs != nil, nil
+		b.answers()
 	case b.changed != nil && !b.answered.After(sent.sentAt):
-		changed = b.hangs == nil
-		b.hangs = unavailable(fmt.Errorf("%w: %w", partial.ErrOutage, away))
+		if b.hangs == nil {
+			b.changed(away)
+		}
+		b.hangs = unavailable(away)
 	}
 	if next := b.dequeue(); next != nil {
 		go b.sendBatch(next)
 	} else {
 		b.inFlight--
 	}
-	return changed
+}
+
+// answers ends that calls fail at once. The batcher is locked.
+func (b *batcher) answers() {
+	if b.hangs != nil {
+		b.hangs = nil
+		b.changed(nil)
+	}
+}
+
+// retire ends the use of the batcher: another master has the subjects.
+func (b *batcher) retire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers()
+	b.changed = nil
 }

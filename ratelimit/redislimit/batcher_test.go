@@ -3,6 +3,7 @@ package redislimit
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -239,7 +240,6 @@ func TestHungMaster(t *testing.T) {
 			go take("the one that waits", os.ErrDeadlineExceeded, timeout)
 			synctest.Wait()
 			for range 3 {
-				take("beside one that waits", partial.ErrOutage, 0)
 				take("beside one that waits", ratelimit.ErrUnavailable, 0)
 			}
 			time.Sleep(timeout)
@@ -248,13 +248,63 @@ func TestHungMaster(t *testing.T) {
 		s.set(timeout, nil)
 		go take("the one that is answered", nil, timeout)
 		synctest.Wait()
-		take("beside one that is about to be answered", partial.ErrOutage, 0)
+		take("beside one that is about to be answered", ratelimit.ErrUnavailable, 0)
 		time.Sleep(timeout)
 		wantChanges("after an answer", os.ErrDeadlineExceeded, nil)
 		s.set(time.Microsecond, nil)
 		go take("after an answer", nil, time.Microsecond)
 		take("after an answer", nil, time.Microsecond)
 		time.Sleep(time.Second)
+		s.set(timeout, os.ErrDeadlineExceeded)
+		take("when another master has the subjects", os.ErrDeadlineExceeded, timeout)
+		s.retire()
+		wantChanges("another master has the subjects", os.ErrDeadlineExceeded, nil, os.ErrDeadlineExceeded, nil)
+		take("of a batcher that is no longer used", os.ErrDeadlineExceeded, timeout)
+		s.retire()
+		wantChanges("later", os.ErrDeadlineExceeded, nil, os.ErrDeadlineExceeded, nil)
+	})
+}
+
+// An error is of one master if another one can decide: it has charged something since the first
+// one began to fail, or a second before, and has not failed since.
+func TestJudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, table := new(batcher), new(batcher), new([partitions]*batcher)
+		for i := range table {
+			table[i] = []*batcher{a, b}[i%2]
+		}
+		m := masters{sender: &sender{logger: slog.New(slog.DiscardHandler)}}
+		m.table.Store(table)
+		fails := os.ErrDeadlineExceeded
+		for i, step := range []struct {
+			pause   time.Duration
+			master  *batcher
+			charges bool
+			err     error
+			part    bool
+		}{
+			{0, a, false, fails, false},
+			{0, b, true, nil, false},
+			{0, a, false, fails, true},
+			{time.Hour, a, false, fails, true},
+			{0, b, false, context.Canceled, false},
+			{0, a, false, fails, true},
+			{0, b, false, context.DeadlineExceeded, false},
+			{0, a, false, fails, false},
+			{0, b, false, nil, false}, // a denial
+			{0, a, false, fails, false},
+			{0, b, true, nil, false},
+			{0, a, true, nil, false},
+			{2 * time.Second, a, false, fails, false},
+			{0, b, true, nil, false},
+			{0, a, false, fails, true},
+		} {
+			time.Sleep(step.pause)
+			err := m.judge(step.master, step.charges, step.err)
+			if part := errors.Is(err, partial.ErrOutage); !errors.Is(err, step.err) || part != step.part {
+				t.Errorf("step %d: %v, want that it is of one master: %v", i, err, step.part)
+			}
+		}
 	})
 }
 

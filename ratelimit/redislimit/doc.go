@@ -7,10 +7,10 @@
 //	d, err := limiter.Take(ctx, "alice", plan, 1)
 //
 // A decision, also about several subjects ([Limiter.TakeAll]), is one call of a Lua
-// script, and agrees with the embedded engine, ratelimit/memory. The engine works with
-// Redis 7: one server, a master behind sentinels, a cluster, or the servers of a ring.
-// [New] says how to set up the client and the server, and [Limiter] what an error means
-// and which calls are sent again.
+// script, and agrees with the embedded engine, ratelimit/memory. The engine works with Redis 7
+// and 8 and Valkey 8 and 9: one server, a master behind sentinels, or a cluster. [New] says how to
+// set up the client and the server, and [Limiter] what an error means and which calls are sent
+// again.
 //
 // # Throughput
 //
@@ -46,8 +46,10 @@
 // What Redis loses can only admit too much: each subject has its whole limit again. Without
 // persistence a restart loses all. Set appendonly yes: with appendfsync everysec a crash then
 // loses up to about two seconds, with always nothing. Set maxmemory-policy noeviction ([New]).
-// A replica that takes over may not know the last charges and bans. Every key expires; a subject
-// with two quotas and a name of 45 bytes takes 195 bytes, 225 once it was limited.
+// A replica that takes over may not know the last charges and bans, thousands after SENTINEL
+// FAILOVER of a busy master: run CLIENT PAUSE 30000 WRITE before, and let the replica catch up.
+// Every key expires; a subject with two quotas and a name of 45 bytes takes 195 bytes, 225 once
+// it was limited.
 //
 // # Versions
 //

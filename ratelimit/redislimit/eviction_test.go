@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,73 +15,60 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
+// A warning comes when a server begins to evict keys, as after a failover to another one, and
+// once for each policy. Without a limit there is nothing to evict.
 func TestEvictionIsLogged(t *testing.T) {
+	s := redistest.Start(t)
+	c := clientOf(t, s)
+	var log testcheck.Log
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	l := newLimiter(t, c) // which has the default logger
 	for _, test := range []struct {
 		policy, memory string
-		logged         bool
+		warnings       int // so far
 	}{
-		{"allkeys-lru", "100mb", true},
-		{"volatile-ttl", "100mb", true},
-		{"noeviction", "100mb", false},
-		{"allkeys-lru", "0", false}, // there is no limit, and so nothing to evict
+		{"allkeys-lru", "0", 0},
+		{"noeviction", "100mb", 0},
+		{"allkeys-lru", "100mb", 1},
+		{"allkeys-lru", "100mb", 1},
+		{"volatile-ttl", "100mb", 2},
+		{"noeviction", "100mb", 2},
+		{"volatile-ttl", "100mb", 3},
 	} {
-		s := redistest.Start(t, "--maxmemory-policy", test.policy, "--maxmemory", test.memory)
-		what := fmt.Sprintf("policy %s with maxmemory %s", test.policy, test.memory)
-		text := logOf(t, what, clientOf(t, s), test.logged, true)
-		if test.logged && (!strings.Contains(text, test.policy) || !strings.Contains(text, s.Addr)) {
-			t.Errorf("%s: the warning does not name the policy and the server %s: %s", what, s.Addr, text)
+		must(t, c.ConfigSet(ctx, "maxmemory-policy", test.policy).Err())
+		must(t, c.ConfigSet(ctx, "maxmemory", test.memory).Err())
+		must(t, redislimit.WarnOfEviction(l, c))
+		if n := strings.Count(log.String(), "level=WARN"); n != test.warnings {
+			t.Errorf("policy %s with maxmemory %s: %d warnings, want %d:\n%s", test.policy, test.memory, n, test.warnings, log.String())
 		}
 	}
+	if text := log.String(); !strings.Contains(text, "volatile-ttl") || !strings.Contains(text, s.Addr) {
+		t.Errorf("the warning does not name the policy and the server %s: %s", s.Addr, text)
+	}
 }
 
-// The servers of a ring and the masters of a cluster are checked too. Without a logger the
-// warning goes to the default one: no test runs beside this one, whose engines would have it.
-func TestEvictionOfRingIsLogged(t *testing.T) {
-	s := redistest.Start(t, "--maxmemory-policy", "allkeys-lru", "--maxmemory", "100mb")
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": s.Addr}})
-	t.Cleanup(func() { ring.Close() })
-	logOf(t, "a ring", ring, true, true)
-	logOf(t, "the default logger", clientOf(t, s), true, false)
-}
-
+// Each master is asked, when it answers and a minute after it was asked last.
 func testEvictionOfClusterIsLogged(t *testing.T, cluster *redistest.Cluster) {
-	for _, s := range cluster.Masters {
-		must(t, clientOf(t, s).ConfigSet(ctx, "maxmemory", "1gb").Err())
-		must(t, clientOf(t, s).ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
+	var log testcheck.Log
+	l := loggingLimiter(t, clientOfCluster(t, cluster), &log)
+	for _, policy := range []string{"allkeys-lru", "allkeys-lfu"} {
+		for _, s := range cluster.Masters {
+			must(t, clientOf(t, s).ConfigSet(ctx, "maxmemory", "1gb").Err())
+			must(t, clientOf(t, s).ConfigSet(ctx, "maxmemory-policy", policy).Err())
+		}
+		redislimit.MinuteAfterEviction(l)
+		_, err := l.Peek(ctx, "a", lasting(1))
+		must(t, err)
+		eventually(t, "warnings of three masters", func() bool { return strings.Count(log.String(), "maxmemory-policy="+policy) == 3 })
 	}
-	logOf(t, "a cluster", clientOfCluster(t, cluster), true, true)
 }
 
-// logOf returns what an engine logs about its servers. It waits for a warning if one
-// is wanted, and otherwise makes the check once more.
-func logOf(t *testing.T, what string, client redis.UniversalClient, wanted, ownLogger bool) string {
+// loggingLimiter returns an engine with a log.
+func loggingLimiter(t *testing.T, c redis.UniversalClient, log *testcheck.Log) *redislimit.Limiter {
 	t.Helper()
-	var log testcheck.Log
-	logger := slog.New(slog.NewTextHandler(&log, nil))
-	opts := redislimit.Options{Logger: logger}
-	if !ownLogger {
-		opts.Logger = nil
-		defer slog.SetDefault(slog.Default())
-		slog.SetDefault(logger)
-	}
-	l, err := redislimit.New(client, opts)
+	opts := redislimit.Options{Prefix: fmt.Sprint("log", prefixes.Add(1)), Logger: slog.New(slog.NewTextHandler(log, nil))}
+	l, err := redislimit.New(c, opts)
 	must(t, err)
-	for i := range 3 {
-		_, err := l.Take(ctx, fmt.Sprint(i), lasting(1), 1)
-		must(t, err)
-	}
-	for deadline := time.Now().Add(time.Minute); wanted && log.String() == "" && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	if single, ok := client.(*redis.Client); ok && !wanted {
-		must(t, redislimit.WarnOfEviction(l, single))
-	}
-	n, most := strings.Count(log.String(), "level=WARN"), 1
-	if _, ok := client.(*redis.ClusterClient); ok {
-		most = 3 // one for each master
-	}
-	if n > most || (n > 0) != wanted {
-		t.Errorf("%s: %d warnings, want one for each server: %v\n%s", what, n, wanted, log.String())
-	}
-	return log.String()
+	return l
 }

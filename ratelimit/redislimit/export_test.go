@@ -122,8 +122,10 @@ func Prefix(l *Limiter) string {
 	return prefix
 }
 
-// WarnOfEviction does what the engine does when a server has answered for the first
-// time.
+// WarnOfEviction does what the engine does once a minute.
 func WarnOfEviction(l *Limiter, c *redis.Client) error {
 	return l.sender.checkEviction(context.Background(), c)
 }
+
+// MinuteAfterEviction lets a minute pass since then.
+func MinuteAfterEviction(l *Limiter) { l.sender.asked.Store(0) }

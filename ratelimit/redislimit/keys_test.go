@@ -30,6 +30,7 @@ func TestNewRefuses(t *testing.T) {
 		{(*redis.Client)(nil), redislimit.Options{}, none},
 		{(*redis.ClusterClient)(nil), redislimit.Options{}, none},
 		{(*redis.Ring)(nil), redislimit.Options{}, none},
+		{redis.NewRing(&redis.RingOptions{}), redislimit.Options{}, "redislimit: New needs a Client or a ClusterClient, got a Ring: when one of its servers is down, quotas begin anew on another one; use a cluster"},
 	} {
 		if _, err := redislimit.New(test.client, test.options); fmt.Sprint(err) != test.want {
 			t.Errorf("New with %T and %+v: got error %q, want %q", test.client, test.options, err, test.want)

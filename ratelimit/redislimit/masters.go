@@ -2,11 +2,14 @@ package redislimit
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // masters has a batcher for each master of a cluster, so that a master that does not
@@ -33,7 +36,7 @@ func (m *masters) of(partition int) *batcher {
 	if m.cluster == nil {
 		return m.first
 	}
-	if due(&m.checked) {
+	if due(&m.checked, mastersInterval) {
 		go m.refresh()
 	}
 	if t := m.table.Load(); t != nil {
@@ -42,11 +45,43 @@ func (m *masters) of(partition int) *batcher {
 	return m.first
 }
 
-// due reports whether mastersInterval has passed since the last time, which becomes
-// the present one.
-func due(last *atomic.Int64) bool {
+// due reports whether an interval has passed since the last time, which becomes the
+// present one.
+func due(last *atomic.Int64, interval time.Duration) bool {
 	now, then := time.Now().UnixNano(), last.Load()
-	return now-then >= int64(mastersInterval) && last.CompareAndSwap(then, now)
+	return now-then >= int64(interval) && last.CompareAndSwap(then, now)
+}
+
+// A health says how the last calls to a master of a cluster ended. An answer shows that the
+// master can decide if it charged something, and came while the caller waited for it: a server
+// that refuses to write still denies.
+type health struct {
+	answered atomic.Int64 // when such an answer came last, Unix nanoseconds
+	failing  atomic.Int64 // when a call failed first since then; 0: none did
+}
+
+// judge notes how a call to a master ended, and returns its error. That wraps
+// partial.ErrOutage if another master can decide: its last call did not fail, and it has
+// answered since this one began to fail, or shortly before.
+func (m *masters) judge(b *batcher, charged bool, err error) error {
+	table := m.table.Load()
+	if table == nil || err == nil && !charged || errors.Is(err, context.Canceled) || errors.Is(err, partial.ErrOutage) {
+		return err
+	}
+	now := time.Now().UnixNano()
+	if err == nil {
+		b.health.answered.Store(now)
+		b.health.failing.Store(0)
+		return nil
+	}
+	b.health.failing.CompareAndSwap(0, now)
+	since := b.health.failing.Load() - int64(mastersInterval)
+	for _, other := range table {
+		if other != b && other.health.failing.Load() == 0 && other.health.answered.Load() >= since {
+			return m.partial(err)
+		}
+	}
+	return err
 }
 
 // refresh makes the table from what the client knows, or asks the cluster for. It
@@ -72,12 +107,18 @@ func (m *masters) refresh() {
 		}
 		table[p] = byMaster[master]
 	}
+	for master, b := range m.byMaster {
+		if byMaster[master] == nil {
+			b.retire()
+		}
+	}
 	m.byMaster = byMaster
 	m.table.Store(table)
 }
 
-// logged returns a function that logs that a master hangs, or answers again. Nothing
-// else says so: the other masters keep the circuit of package failover closed.
+// logged returns a function that logs that a master hangs, or answers again, or that another
+// one has its subjects. Nothing else says so: the other masters keep the circuit of package
+// failover closed.
 func (m *masters) logged(master string) func(error) {
 	return func(hangs error) {
 		if hangs == nil {

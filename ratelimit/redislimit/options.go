@@ -29,10 +29,11 @@ type Options struct {
 	// the next batch wait for it, and it must not call the Limiter. Nil works.
 	Observe func(requests int, took time.Duration, err error)
 
-	// Logger gets one warning for each server that evicts keys when its memory is
-	// full, since that grants quotas twice. It also gets a warning when a master of a
-	// cluster does not answer, and a line when requests for its subjects are decided
-	// again. Nil means [slog.Default].
+	// Logger gets a warning when a server begins to evict keys if its memory is full, since that
+	// grants quotas twice, and one a minute while requests fail for some subjects only: those of
+	// one master of a cluster, or of keys that hold values that the engine did not write. It also
+	// gets a warning when a master does not answer, and a line when requests for its subjects are
+	// decided again. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 

@@ -47,8 +47,12 @@ func digest(text string) string {
 
 var scriptLine = regexp.MustCompile(`user_script:(\d+)`)
 
-// inFiles names the file and the line of the script in the text of an error of Redis.
-func inFiles(text string) string {
+// explain names the file and the line of the script in the text of an error of Redis, or what
+// it lacks: Redis 6 cannot set and get a key at once.
+func explain(text string) string {
+	if strings.Contains(text, "syntax error") {
+		return text + ": the server is too old; use Redis 7.0 or newer, or Valkey"
+	}
 	return scriptLine.ReplaceAllStringFunc(text, func(place string) string {
 		line, _ := strconv.Atoi(scriptLine.FindStringSubmatch(place)[1])
 		for _, file := range scriptFiles {
@@ -138,22 +142,24 @@ func (s *sender) warnOfEviction() {
 	switch client := s.client.(type) {
 	case *redis.ClusterClient:
 		_ = client.ForEachMaster(ctx, s.checkEviction)
-	case *redis.Ring:
-		_ = client.ForEachShard(ctx, s.checkEviction)
 	case *redis.Client:
 		_ = s.checkEviction(ctx, client)
 	}
 }
 
-// checkEviction checks one server. A server that does not tell its policy, such as to a user
-// without the right to INFO, is passed over.
+// checkEviction checks one server, and warns if its policy is another one than the last time. A
+// server that does not tell its policy, such as to a user without the right to INFO, is passed
+// over.
 func (s *sender) checkEviction(ctx context.Context, client *redis.Client) error {
 	info, err := client.Info(ctx, "memory").Result()
 	if err != nil {
 		return nil // nothing depends on it
 	}
-	policy, limit := field(info, "maxmemory_policy"), field(info, "maxmemory")
-	if policy != "" && policy != "noeviction" && limit != "0" {
+	policy := field(info, "maxmemory_policy")
+	if policy == "" || field(info, "maxmemory") == "0" {
+		policy = "noeviction"
+	}
+	if before, _ := s.policies.Swap(client.Options().Addr, policy); policy != "noeviction" && policy != before {
 		s.logger.WarnContext(ctx, "redislimit: Redis evicts keys when its memory is full, "+
 			"which grants quotas twice and forgets bans: set maxmemory-policy to noeviction",
 			"server", client.Options().Addr, "maxmemory-policy", policy)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,13 +23,14 @@ type sender struct {
 	cluster  *redis.ClusterClient // the client, if it is one of a cluster
 	keys     *keys
 	logger   *slog.Logger
-	eviction sync.Once                                         // held against the policy of the servers
+	policies sync.Map                                          // of eviction, by server
 	observe  func(requests int, took time.Duration, err error) // nil: none
 
 	ahead    atomic.Int64 // how far the server's clock is ahead of this one, nanoseconds; 0 unless calendar windows showed it
 	oneSlot  atomic.Bool  // all subjects of a command must be in one slot
-	answered atomic.Int64 // when a master of the cluster last answered, Unix nanoseconds
 	reloaded atomic.Int64 // when the masters were last reloaded, Unix nanoseconds
+	asked    atomic.Int64 // when the servers were last asked for their policies, Unix nanoseconds
+	reported atomic.Int64 // when it was last logged that some subjects fail, Unix nanoseconds
 }
 
 func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
@@ -154,10 +154,9 @@ const attempts = 6
 func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool) {
 	err := cmd.Err()
 	if err == nil {
-		if s.cluster != nil {
-			s.answered.Store(time.Now().UnixNano())
+		if due(&s.asked, logInterval) {
+			go s.warnOfEviction()
 		}
-		s.eviction.Do(func() { go s.warnOfEviction() })
 		if err = cmd.read(cmd.Val()); err == nil {
 			if cmd.groups[0].letter != clocksApart {
 				return s.deliver(cmd), false
@@ -187,17 +186,14 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 		}
 		return nil, true
 	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
-		cmd.fail(unknownValue(s.keys.index(cmd.groups[0].partition)))
-	case redis.HasErrorPrefix(err, "ERR") && strings.Contains(err.Error(), "user_script:"):
-		cmd.fail(errors.New(inFiles(err.Error())))
+		cmd.fail(s.unknownValue(s.keys.index(cmd.groups[0].partition)))
+	case redis.HasErrorPrefix(err, "ERR") && explain(err.Error()) != err.Error():
+		cmd.fail(errors.New(explain(err.Error())))
 	default:
-		if s.cluster != nil && due(&s.reloaded) {
+		if s.cluster != nil && due(&s.reloaded, mastersInterval) {
 			// The client would ask for the masters by itself once a minute, and when a
 			// server redirects it, which a dead server does not.
 			s.cluster.ReloadState(context.Background())
-		}
-		if s.cluster != nil && away(cmd.Err()) && time.Now().UnixNano()-s.answered.Load() < int64(mastersInterval) {
-			err = fmt.Errorf("%w: %w", partial.ErrOutage, err) // another master answers
 		}
 		cmd.fail(err)
 	}
@@ -216,9 +212,9 @@ func (s *sender) deliver(cmd *command) (again []*command) {
 		}
 		switch g.letter {
 		case unknown:
-			g.err = unavailable(unknownValue(s.keys.subject(g.partition, g.subject)))
+			g.err = unavailable(s.unknownValue(s.keys.subject(g.partition, g.subject)))
 		case wrongIndex:
-			g.err = unavailable(unknownValue(s.keys.index(g.partition)))
+			g.err = unavailable(s.unknownValue(s.keys.index(g.partition)))
 		}
 		if late := g.finish(); late > 0 {
 			again = append(again, g.refunds(late)...)
@@ -257,6 +253,19 @@ func unavailable(err error) error {
 }
 
 // unknownValue says that redislimit did not write what a key holds.
-func unknownValue(key string) error {
-	return fmt.Errorf("key %q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", plan.Excerpt(key))
+func (s *sender) unknownValue(key string) error {
+	return s.partial(fmt.Errorf("key %q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", plan.Excerpt(key)))
+}
+
+// logInterval is the time from one look at the servers' policies to the next, and from one line
+// about an error of some subjects to the next.
+const logInterval = time.Minute
+
+// partial returns an error that is of some subjects only, and logs it: nothing else does, as the
+// circuit of package failover stays closed.
+func (s *sender) partial(err error) error {
+	if due(&s.reported, logInterval) {
+		s.logger.Warn("redislimit: requests for some subjects fail", "error", err)
+	}
+	return fmt.Errorf("%w (%w)", err, partial.ErrOutage)
 }

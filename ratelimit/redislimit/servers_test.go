@@ -3,6 +3,7 @@
 package redislimit_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -77,7 +80,7 @@ func TestCluster(t *testing.T) {
 		{"slots move under load", testSlotsMoveUnderLoad},
 		{"access list while a slot moves", testAccessListWhileASlotMoves},
 		{"access list", func(t *testing.T, cluster *redistest.Cluster) {
-			testAccessList(t, cluster.Masters, func() redis.UniversalClient {
+			testAccessList(t, documentedUser(t), cluster.Masters, func() redis.UniversalClient {
 				return redis.NewClusterClient(&redis.ClusterOptions{
 					Addrs: cluster.Addrs()[:1], Username: "gatehouse", Password: "secret", MaxRedirects: 3,
 				})
@@ -96,15 +99,6 @@ func testConformanceOfCluster(t *testing.T, cluster *redistest.Cluster) {
 		c.AddHook(clock)
 		return enginetest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
 	}), enginetest.Gaps{InOrder: true})
-}
-
-func TestConformanceOfRing(t *testing.T) {
-	addrs := map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr}
-	c := redis.NewRing(&redis.RingOptions{Addrs: addrs, ReadTimeout: time.Minute})
-	t.Cleanup(func() { c.Close() })
-	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
-		return enginetest.Engine{Limiter: newLimiter(t, c)}
-	}, enginetest.Gaps{InOrder: true})
 }
 
 // A server in cluster mode refuses subjects of several slots in one call. A client
@@ -145,8 +139,48 @@ func TestOneServerInClusterMode(t *testing.T) {
 	}
 }
 
+// What a key takes, as the documentation says: of a subject, once it is limited, and of an id.
+func TestBytes(t *testing.T) {
+	s := redistest.Start(t)
+	c := clientOf(t, s)
+	l, err := redislimit.New(c, redislimit.Options{})
+	must(t, err)
+	subject := strings.Repeat("s", 45)
+	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.PerDay(2), ratelimit.PerMonth(1000))
+	bytes := func(what string, most int64, pattern string) {
+		t.Helper()
+		for _, key := range c.Keys(ctx, pattern).Val() {
+			if n := c.MemoryUsage(ctx, key).Val(); n == 0 || n > most {
+				t.Errorf("%s takes %d bytes, want at most %d", what, n, most)
+			}
+		}
+	}
+	d, err := l.Take(ctx, subject, plan, 1)
+	must(t, err)
+	bytes("a subject", 195, "*")
+	must(t, l.Adjust(ctx, subject, &d, 3, "id"))
+	bytes("an id", 190, "*!*")
+	_, err = l.Take(ctx, subject, plan, 1)
+	must(t, err)
+	bytes("a limited subject", 225, "*:*")
+}
+
+// They are logged too, once a minute.
 func TestForeignValues(t *testing.T) {
-	testForeignValues(t, clientOf(t, redistest.Start(t)))
+	c := clientOf(t, redistest.Start(t))
+	testForeignValues(t, c)
+	var log testcheck.Log
+	l := loggingLimiter(t, c, &log)
+	key := redislimit.Key(l, "a")
+	must(t, c.RPush(ctx, key, "x").Err())
+	for range 2 {
+		if _, err := l.Take(ctx, "a", lasting(1), 1); !errors.Is(err, partial.ErrOutage) {
+			t.Errorf("Take of a list: %v, want an error of this subject alone", err)
+		}
+	}
+	if text := log.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, key) {
+		t.Errorf("the log has %q, want one warning that names %q", text, key)
+	}
 }
 
 // clientOf returns a client that is closed when the test ends.

@@ -16,7 +16,7 @@ import (
 // which makes all charges at one instant, or none. Groups of charges that come together
 // share a call, as those of Take do, and equal ones one decision.
 //
-// The subjects of a cluster or a ring lie on different servers. There TakeAll makes one
+// The subjects of a cluster lie on different servers. There TakeAll makes one
 // charge after the other and gives back those before one that is refused, in one round
 // trip each, with the bounds that [engine.TakeInOrder] states: the decisions have times of
 // their own, a concurrent request may be refused because of units that are about to be

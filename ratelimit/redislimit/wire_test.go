@@ -123,14 +123,16 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheScriptNameAFile(t *testing.T) {
+func TestErrorsOfTheScriptAreExplained(t *testing.T) {
 	rules := fmt.Sprint("user_script:", 1+strings.Count(formatText+fastText+leaseText, "\n"))
 	for text, want := range map[string]string{
 		"ERR user_script:1: nil":                  "ERR format.lua:1: nil",
 		"ERR " + rules + ": nil, on @" + rules:    "ERR rules.lua:1: nil, on @rules.lua:1",
 		"ERR user_script:9999: of another script": "ERR user_script:9999: of another script",
+		"ERR syntax error":                        "ERR syntax error: the server is too old; use Redis 7.0 or newer, or Valkey",
+		"ERR unknown command":                     "ERR unknown command",
 	} {
-		if got := inFiles(text); got != want {
+		if got := explain(text); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}

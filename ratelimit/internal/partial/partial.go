@@ -1,8 +1,8 @@
-// Package partial has the error by which an engine on several servers tells package
-// failover that not all of it is away.
+// Package partial has the error by which an engine tells package failover that it fails for
+// some subjects only.
 package partial
 
 import "errors"
 
-// ErrOutage says that the server with the subject does not answer, while the others may.
-var ErrOutage = errors.New("the server with the subject does not answer")
+// ErrOutage says that other subjects may be decided: those of another server.
+var ErrOutage = errors.New("other subjects may be decided")

@@ -5,6 +5,7 @@ package faults
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -42,11 +43,11 @@ type primary struct {
 	partly atomic.Int64 // requests that failed because one master is away
 }
 
-// probe is the subject of failover's own requests.
-const probe = "failover:probe"
+// probe begins the subjects of failover's own requests.
+const probe = "failover:probe:"
 
 func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if subject != probe && ctx.Err() == nil {
+	if !strings.HasPrefix(subject, probe) && ctx.Err() == nil {
 		p.calls.Add(1)
 	}
 	phase := p.load.phase.Load()
