@@ -15,7 +15,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
-// A once is a primary that makes adjustments with an id once, and loses some answers.
+// A once is a primary that makes adjustments with an id once in ten minutes, and loses some answers.
 type once struct {
 	*picky
 	made  map[string]string // what was asked, by id
@@ -39,6 +39,11 @@ func (o *once) Adjust(ctx context.Context, subject string, d *ratelimit.Decision
 		panic("an id was used for " + before + " and for " + asked)
 	case !again:
 		o.made[id] = asked
+		time.AfterFunc(10*time.Minute, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			delete(o.made, id)
+		})
 		if err := o.engine.Adjust(ctx, subject, d, units, id); err != nil {
 			return err
 		}
@@ -155,6 +160,31 @@ func TestAdjustInAnOutage(t *testing.T) {
 				r.regain()
 				r.wantUsed("at the primary", r.shared.engine, "a", test.plan, test.want)
 			})
+		})
+	}
+}
+
+// When the primary may have forgotten the id of an adjustment, units that it adds count twice, and
+// units that it gives back stay given back once.
+func TestIdsAreForgotten(t *testing.T) {
+	for _, test := range []struct {
+		away  time.Duration
+		units int64 // instead of 100
+		want  string
+	}{
+		{away: 8 * time.Minute, units: 130, want: "130/24h0m0s"},
+		{away: 8 * time.Minute, units: 70, want: "70/24h0m0s"},
+		{away: time.Hour, units: 130, want: "160/24h0m0s"},
+		{away: time.Hour, units: 70, want: "70/24h0m0s"},
+	} {
+		remembering(t, failover.Options{}, func(int) bool { return false }, func(r *rig, o *once) {
+			d := r.takeN("a", daily, 100)
+			o.loses = first(1)
+			r.adjust("a", &d, test.units)
+			o.set(down)
+			time.Sleep(test.away)
+			r.regain()
+			r.wantUsed(fmt.Sprint("settled at ", test.units, ", and repeated after ", test.away), r.shared.engine, "a", daily, test.want)
 		})
 	}
 }

@@ -45,6 +45,7 @@ func TestHistoriesThroughOutages(t *testing.T) {
 			remembering(t, opts, loses, func(r *rig, _ *once) {
 				h := &outages{rig: r, random: random, model: enginetest.NewModel(time.Now)}
 				for range 12 {
+					h.rest()
 					lossy.Store(true)
 					h.steps(random.IntN(20))
 					if random.IntN(3) > 0 {
@@ -83,13 +84,19 @@ func (h *outages) log(args ...any) {
 	h.lines = append(h.lines, time.Now().UTC().Format("02 15:04:05.000 ")+fmt.Sprint(args...))
 }
 
+// rest lets time pass while all is merged, often until a window is about to end. An outage takes
+// minutes: the primary forgets ids after ten.
+func (h *outages) rest() {
+	next := []time.Duration{time.Minute, time.Hour, 24 * time.Hour}[h.random.IntN(3)]
+	now := time.Now()
+	time.Sleep(now.Truncate(next).Add(next).Sub(now) - time.Duration(h.random.IntN(120))*time.Second)
+}
+
 func (h *outages) steps(n int) {
 	for range n {
 		switch n := h.random.IntN(10); {
 		case n < 2:
 			time.Sleep(time.Duration(h.random.IntN(20_000)) * time.Millisecond)
-		case n < 3 && h.random.IntN(6) == 0:
-			time.Sleep(time.Duration(h.random.IntN(200)) * time.Minute)
 		case n < 6 && len(h.admitted) > 0:
 			h.settle(&h.admitted[max(len(h.admitted)-1-h.random.IntN(12), 0)])
 		default:

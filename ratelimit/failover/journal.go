@@ -56,8 +56,12 @@ type call struct {
 	d     ratelimit.Decision
 	units int64
 	id    string
-	ends  int64 // when the last of its windows does, Unix seconds
+	ends  int64 // when the last of its windows does, or it may not be repeated, Unix seconds
 }
+
+// idLasts is how long the primary surely remembers an id, in seconds. After that a call that adds
+// units is repeated, and may count twice; one that gives back is not: what is in doubt counts.
+const idLasts = 9 * 60
 
 func (j *journal) empty() bool { return j.held.Load() == 0 }
 
@@ -90,7 +94,7 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)
 	}
 	if id != "" {
-		e.calls = append(e.calls, call{*d, units, id, lastEnd(windows, d.Plan, now)})
+		e.enter(call{*d, units, id, lastEnd(windows, d.Plan, now)}, now)
 	} else {
 		e.plan = d.Plan
 		for _, w := range windows {
@@ -280,6 +284,13 @@ func (e *entry) seal(now int64) {
 		c.units = units
 	} else {
 		c.d.Cost = -units
+	}
+	e.enter(c, now)
+}
+
+func (e *entry) enter(c call, now int64) {
+	if c.units < c.d.Cost {
+		c.ends = min(c.ends, fixedwindow.Seconds(now)+idLasts)
 	}
 	e.calls = append(e.calls, c)
 }

@@ -95,31 +95,26 @@ const probes = 16
 
 // probe asks the primary for decisions, as requests do, since a store may answer and yet be
 // unable to write. One is enough: the circuit is for an outage of the whole primary.
-func (k *keeper) probe() error {
+func (k *keeper) probe() (err error) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	defer cancel()
-	failures := make(chan error, probes)
+	answers := make(chan error, probes)
 	for i := range probes {
-		k.ended.Go(func() { failures <- k.ask(ctx, fmt.Sprint("failover:probe:", i)) })
+		k.ended.Go(func() {
+			_, err := within(ctx, k.l.opts.Budget, func(ctx context.Context) (err error) {
+				defer recovered(&err)
+				_, err = k.l.primary.Take(ctx, fmt.Sprint("failover:probe:", i), k.l.breaker.plan.Load().WithoutPenalty(), 1)
+				return err
+			})
+			answers <- err
+		})
 	}
-	err := <-failures
-	for more := probes - 1; err != nil && more > 0; more-- {
-		err = <-failures
+	for range probes {
+		if err = <-answers; err == nil || errors.Is(err, ratelimit.ErrInvalid) {
+			return nil
+		}
 	}
-	return err
-}
-
-// ask takes a unit for a subject of a probe.
-func (k *keeper) ask(ctx context.Context, subject string) error {
-	_, err := within(ctx, k.l.opts.Budget, func(ctx context.Context) (err error) {
-		defer recovered(&err)
-		_, err = k.l.primary.Take(ctx, subject, k.l.breaker.plan.Load().WithoutPenalty(), 1)
-		return err
-	})
-	if errors.Is(err, ratelimit.ErrInvalid) {
-		return nil // it has answered
-	}
-	if err != nil && k.ctx.Err() != nil { // requests get the error, none of which was cancelled
+	if k.ctx.Err() != nil { // requests get the error, none of which was cancelled
 		return errors.New("Close ended the probe")
 	}
 	return err
