@@ -165,7 +165,10 @@ func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) {
 	switch {
 	case away == nil:
 		b.answered = sent.sentAt.Add(roundTrip)
-		b.answers()
+		if b.hangs != nil {
+			b.changed(nil)
+		}
+		b.hangs = nil
 	case b.changed != nil && !b.answered.After(sent.sentAt):
 		if b.hangs == nil {
 			b.changed(away)
@@ -179,18 +182,12 @@ func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) {
 	}
 }
 
-// answers ends that calls fail at once. The batcher is locked.
-func (b *batcher) answers() {
-	if b.hangs != nil {
-		b.hangs = nil
-		b.changed(nil)
-	}
-}
-
 // retire ends the use of the batcher: another master has the subjects.
 func (b *batcher) retire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.answers()
-	b.changed = nil
+	if b.hangs != nil {
+		b.changed(nil)
+	}
+	b.hangs, b.changed = nil, nil
 }

@@ -95,9 +95,6 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 	return subjects
 }
 
-// KnowsMasters reports whether each master has a batcher of its own.
-func KnowsMasters(l *Limiter) bool { return l.masters.table.Load() != nil }
-
 // Script is the text of the script, and ScriptDigest its digest.
 var Script, ScriptDigest = script, scriptDigest
 

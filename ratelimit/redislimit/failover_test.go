@@ -3,15 +3,10 @@
 package redislimit_test
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testcheck"
@@ -19,57 +14,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
-
-func TestSentinelFailover(t *testing.T) {
-	t.Parallel()
-	r := redistest.StartReplicated(t)
-	testFailover(t, newLimiter(t, clientOfSentinel(t, r)), "a", r.Master)
-}
-
-func clientOfSentinel(t *testing.T, r *redistest.Replicated) *redis.Client {
-	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redistest.MasterName, SentinelAddrs: []string{r.Sentinel.Addr}})
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-// A failover that an operator asks for loses nothing if the master pauses writes before.
-func TestPlannedFailover(t *testing.T) {
-	t.Parallel()
-	r := redistest.StartReplicated(t)
-	l := newLimiter(t, clientOfSentinel(t, r))
-	var admitted, failed atomic.Int64
-	var callers sync.WaitGroup
-	ctx, stop := context.WithCancel(within(t))
-	for range 8 {
-		callers.Go(func() {
-			for ctx.Err() == nil {
-				if _, err := l.Take(context.Background(), "a", lasting(1<<40), 1); err == nil {
-					admitted.Add(1)
-				} else {
-					failed.Add(1)
-				}
-			}
-		})
-	}
-	more := func(when string) {
-		before := admitted.Load()
-		eventually(t, "requests are admitted "+when, func() bool { return admitted.Load() > before+100 })
-	}
-	more("before")
-	_, err := r.Master.Do("client", "pause", "30000", "write")
-	must(t, err)
-	_, err = r.Sentinel.Do("sentinel", "failover", redistest.MasterName)
-	must(t, err)
-	eventually(t, "the replica takes over", func() bool {
-		return strings.Contains(clientOf(t, r.Replica).Info(ctx, "replication").Val(), "role:master")
-	})
-	more("afterwards")
-	stop()
-	callers.Wait()
-	if n := used(t, l, "a", 1<<40); n < admitted.Load() || n > admitted.Load()+failed.Load() {
-		t.Errorf("%d were admitted and %d failed, but %d are counted", admitted.Load(), failed.Load(), n)
-	}
-}
 
 func TestClusterFailover(t *testing.T) {
 	testenv.Long(t, "promotes a replica of a cluster")

@@ -213,6 +213,16 @@ func answer(cmd, other redis.Cmder) {
 	}
 }
 
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
 // newLimiterOf returns an engine with the subjects of another one.
 func newLimiterOf(t testing.TB, client redis.UniversalClient, other *redislimit.Limiter) *redislimit.Limiter {
 	t.Helper()

@@ -151,12 +151,9 @@ func (s *sender) warnOfEviction() {
 // server that does not tell its policy, such as to a user without the right to INFO, is passed
 // over.
 func (s *sender) checkEviction(ctx context.Context, client *redis.Client) error {
-	info, err := client.Info(ctx, "memory").Result()
-	if err != nil {
-		return nil // nothing depends on it
-	}
-	policy := field(info, "maxmemory_policy")
-	if policy == "" || field(info, "maxmemory") == "0" {
+	info := client.InfoMap(ctx, "memory").Val()["Memory"] // empty after an error
+	policy := info["maxmemory_policy"]
+	if policy == "" || info["maxmemory"] == "0" {
 		policy = "noeviction"
 	}
 	if before, _ := s.policies.Swap(client.Options().Addr, policy); policy != "noeviction" && policy != before {
@@ -165,14 +162,4 @@ func (s *sender) checkEviction(ctx context.Context, client *redis.Client) error 
 			"server", client.Options().Addr, "maxmemory-policy", policy)
 	}
 	return nil
-}
-
-// field returns the value of a field in a reply to INFO, or "".
-func field(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

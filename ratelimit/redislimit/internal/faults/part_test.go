@@ -5,7 +5,6 @@ package faults
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,11 +38,10 @@ type part struct {
 	*testing.T
 	*failover.Limiter
 	subjects []string
-	refused  atomic.Int64 // probes
 }
 
 // A master of a cluster that fails takes the decisions about its subjects from Redis, and no
-// others. If all masters fail, the circuit opens.
+// others. If all masters fail, the circuit opens. TestFaults shows what the only server does.
 func TestOneMasterFails(t *testing.T) {
 	for i, fault := range refusals {
 		t.Run(fault.name, func(t *testing.T) {
@@ -55,7 +53,7 @@ func TestOneMasterFails(t *testing.T) {
 				}
 				hurt := (i + n) % len(cluster.Masters)
 				master := cluster.Masters[hurt]
-				p, misses := partsOf(t, cluster, n%2 == i/2), 0
+				p, misses := newPart(t, cluster, n%2 == i/2), 0
 				fault.hurt(master)
 				for range 12 { // which can open the circuit, as nothing shows that the others decide
 					p.ask(p.subjects[hurt])
@@ -88,33 +86,16 @@ func TestOneMasterFails(t *testing.T) {
 	}
 }
 
-// If the only server fails, the circuit opens, and stays open.
-func TestOnlyServerFails(t *testing.T) {
-	for _, fault := range refusals {
-		s := redistest.Start(t)
-		p := newPart(t, newClient(t, s.Addr), "one", false)
-		p.subjects = []string{"a"}
-		fault.hurt(s)
-		p.await("probes fail", func() bool { p.decided(); return p.refused.Load() >= 3 })
-		if !p.Open() || p.Stats().Opened != 1 {
-			t.Errorf("the only server is %s: the circuit has opened %d times, and is open: %v", fault.name, p.Stats().Opened, p.Open())
-		}
-		fault.heal(s)
-		p.await("the circuit closes", p.decided)
-	}
-}
-
-func newPart(t *testing.T, client redis.UniversalClient, prefix string, local bool) *part {
+// newPart returns an engine that has found the masters of a cluster, each with a subject.
+func newPart(t *testing.T, cluster *redistest.Cluster, local bool) *part {
 	t.Helper()
-	p := &part{T: t}
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: cluster.Addrs(), DialTimeout: timeout, ReadTimeout: timeout, DialerRetries: 1, MaxRetries: -1,
+	})
+	t.Cleanup(func() { client.Close() })
+	prefix := fmt.Sprint("part", time.Now().UnixNano())
+	p := &part{T: t, subjects: make([]string, len(cluster.Masters))}
 	opts := failover.Options{Budget: 2 * time.Second, Backoff: 10 * time.Millisecond} // longer than the client waits
-	failing := false
-	opts.OnChange = func(failure error) {
-		if failing && failure != nil {
-			p.refused.Add(1)
-		}
-		failing = failure != nil
-	}
 	var err error
 	if local {
 		opts.Local, err = memory.New(memory.Options{})
@@ -122,19 +103,6 @@ func newPart(t *testing.T, client redis.UniversalClient, prefix string, local bo
 	}
 	p.Limiter, err = failover.New(newEngine(t, client, redislimit.Options{Prefix: prefix}), opts)
 	must(t, err)
-	return p
-}
-
-// partsOf returns an engine that has found the masters of a cluster, each with a subject.
-func partsOf(t *testing.T, cluster *redistest.Cluster, local bool) *part {
-	t.Helper()
-	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: cluster.Addrs(), DialTimeout: timeout, ReadTimeout: timeout, DialerRetries: 1, MaxRetries: -1,
-	})
-	t.Cleanup(func() { client.Close() })
-	prefix := fmt.Sprint("part", time.Now().UnixNano())
-	p := newPart(t, client, prefix, local)
-	p.subjects = make([]string, len(cluster.Masters))
 	for i := 0; slices.Contains(p.subjects, ""); i++ {
 		subject := fmt.Sprint("subject ", i)
 		p.await("a decision", func() bool { return p.ask(subject) })
