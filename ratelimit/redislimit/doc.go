@@ -9,8 +9,7 @@
 // A decision, also about several subjects ([Limiter.TakeAll]), is one call of a Lua
 // script, and agrees with the embedded engine, ratelimit/memory. The engine works with Redis 7
 // and 8 and Valkey 8 and 9: one server, a master behind sentinels, or a cluster. [New] says how to
-// set up the client and the server, and [Limiter] what an error means and which calls are sent
-// again.
+// set up client and server, and [Limiter] what an error means and which calls are sent again.
 //
 // # Throughput
 //
@@ -20,12 +19,10 @@
 // hash tag), and all requests of one subject, or with the same charges, are decided
 // together, in the order of their arrival. The charges of one TakeAll, a group, share a
 // call with other groups, whatever their plans, up to 64 charges a call; a group of two
-// takes less time than two calls of Take. In a cluster each master has its own batches:
-// one that does not answer does not delay the subjects of the others.
+// takes less time than two calls of Take. In a cluster each master has its own batches.
 //
 // A denial costs the server less than twice as much as an admission, and a smooth quota
-// less than twice as much as one with windows, also in a group. An admission that takes
-// 2 µs takes 15 once 2^32 units or more of a window are used.
+// less than twice as much as one with windows, also in a group.
 //
 // A call with context.Background is sent on its caller's goroutine. One with a context
 // that can end needs another, at a cost of one to some ten microseconds.
@@ -48,8 +45,7 @@
 // loses up to about two seconds, with always nothing. Set maxmemory-policy noeviction ([New]).
 // A replica that takes over may not know the last charges and bans, thousands after SENTINEL
 // FAILOVER of a busy master: run CLIENT PAUSE 30000 WRITE before, and let the replica catch up.
-// Every key expires; a subject with two quotas and a name of 45 bytes takes 195 bytes, 225 once
-// it was limited.
+// A key with two quotas and a name of 45 bytes takes 195 bytes, 225 once limited, and expires.
 //
 // # Versions
 //
