@@ -107,7 +107,7 @@ local function change(k, v)
   for i = 1, others do
     insert(charged, {length = number(arg, rest + 8 * i - 3), ending = number(arg, rest + 8 * i + 1)})
   end
-  if named and named ~= '' and not call('SET', KEYS[2], '', 'NX', 'EX', MARK_LASTS) then return v end
+  if named and named ~= '' and not call('SET', KEYS[2], '', 'NX', 'EXAT', now + MARK_LASTS) then return v end
   read_open(k)
   local function at(length, ending)
     local w = find(length)
