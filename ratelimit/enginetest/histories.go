@@ -60,8 +60,11 @@ func runHistory(t *testing.T, newEngine func(t *testing.T, start time.Time) Engi
 	r.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
 	h := history{
 		rand: r, engine: tested, model: NewModel(clock.Now).(*model), clock: clock, latest: start, plans: plans,
-		inOrder: gaps.InOrder, loyal: seed/4%2 == 1,
+		inOrder: gaps.InOrder, loyal: seed/4%2 == 1, back: 12 * time.Second,
 		far: slices.ContainsFunc(plans, func(p *ratelimit.Plan) bool { return isCalendar(p) }),
+	}
+	if gaps.Forgets {
+		h.back = 0
 	}
 	for range steps {
 		if diff := h.step(); diff != "" {
@@ -77,9 +80,10 @@ type history struct {
 	clock   *ratelimittest.Clock
 	latest  time.Time
 	plans   []*ratelimit.Plan
-	inOrder bool // several charges are made one after the other
-	loyal   bool // each subject has a plan, and rarely another one
-	far     bool // some windows are calendar windows, which are long
+	inOrder bool          // several charges are made one after the other
+	loyal   bool          // each subject has a plan, and rarely another one
+	back    time.Duration // how far the clock steps back
+	far     bool          // some windows are calendar windows, which are long
 	log     []string
 
 	// admitted are some decisions that admitted requests, to adjust them.
@@ -376,7 +380,7 @@ func (h *history) move(subject string) {
 	case 0:
 		now = now.Add(time.Duration(h.rand.IntN(100)) * time.Second)
 	case 1:
-		now = now.Add(-time.Duration(h.rand.Int64N(int64(furthestBack))).Truncate(time.Millisecond))
+		now = now.Add(-time.Duration(h.rand.IntN(12_000)) * time.Millisecond)
 	case 2:
 		now = now.Add(time.Duration(h.rand.IntN(20)) * time.Hour / 10)
 	case 3: // strikes decay by whole seconds, and the grace is two seconds
@@ -391,12 +395,9 @@ func (h *history) move(subject string) {
 	h.set(now)
 }
 
-// furthestBack is how far the clock steps back.
-const furthestBack = 12 * time.Second
-
 // set sets both clocks to a time, but no further back.
 func (h *history) set(now time.Time) {
-	if oldest := h.latest.Add(-furthestBack); now.Before(oldest) {
+	if oldest := h.latest.Add(-h.back); now.Before(oldest) {
 		now = oldest
 	}
 	if now.After(h.latest) {
@@ -416,7 +417,7 @@ func (h *history) end(subject string) time.Time {
 	}
 	ends := append(h.model.ends(subject, oneOf(h.rand, h.plans...).Penalty()), h.visited...)
 	ends = slices.DeleteFunc(append(ends, h.fits), func(t time.Time) bool {
-		return t.After(far) || t.Before(h.latest.Add(-furthestBack))
+		return t.After(far) || t.Before(h.latest.Add(-h.back))
 	})
 	if len(ends) == 0 {
 		return time.Time{}

@@ -40,6 +40,7 @@ type Gaps struct {
 	NoSmooth       bool // a plan with a smooth quota is refused
 	InOrder        bool // several charges are made one after the other, as engine.TakeInOrder does
 	NoPenalties    bool // the penalty of a plan is ignored: there are no strikes, and no request starts a ban
+	Forgets        bool // windows that have ended are forgotten before the next call about their subject
 }
 
 // start is the time at which a test begins: within a second, a minute and a day.
@@ -68,7 +69,7 @@ func Run(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, gap
 			promise.test(e)
 		})
 	}
-	if gaps == (Gaps{NoCalendars: gaps.NoCalendars, NoSmooth: gaps.NoSmooth}) {
+	if gaps == (Gaps{NoCalendars: gaps.NoCalendars, NoSmooth: gaps.NoSmooth, Forgets: gaps.Forgets}) {
 		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, newEngine, gaps, race.Fewer(150), 400) })
 	}
 }

@@ -29,14 +29,12 @@
 //
 // # Clock
 //
-// Time is the clock of the Redis server, to the microsecond. A step back grants nothing of an
-// open window twice: windows that now lie in the future go on, at most one window ahead. A
-// window that has ended is forgotten at the next call about its subject, or when the key
-// expires, five seconds after what it holds has ended. A step back over the end of a window
-// may then grant its limit again. The clocks of replicas that may take over should not differ
-// by more than these five seconds. Redis knows no time zones, so the process sends when calendar windows
-// around its own time begin. If the clocks are windows apart, it learns the server's time,
-// and repeats the call.
+// Time is the clock of the Redis server, to the microsecond. A step back over the end of a
+// window may grant its limit again: what has ended is forgotten at the next call about its
+// subject, or when the key expires, five seconds later. The clocks of replicas that may take
+// over should not differ by more. Redis knows no time zones, so the process sends when calendar
+// windows around its own time begin. If the clocks are windows apart, it learns the server's
+// time, and repeats the call.
 //
 // # Durability
 //
