@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -134,16 +133,6 @@ func (c client) send(ctx context.Context, url, message string) (a answer) {
 		a.fields = e.Meta()
 	}
 	return a
-}
-
-// field returns the only value of a field.
-func (a answer) field(name string) string {
-	if v := a.fields.Values(name); len(v) == 1 {
-		return v[0]
-	} else if len(v) > 1 {
-		return "several: " + strings.Join(v, ", ")
-	}
-	return ""
 }
 
 func (a answer) retryDelay() time.Duration {

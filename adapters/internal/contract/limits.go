@@ -143,8 +143,8 @@ var (
 	debtor  = ratelimit.SuspendedPlan("debtor")
 	both    = limit.XRateLimit | limit.DraftRateLimit
 	unpaid  = apierror.New(http.StatusForbidden, "unpaid", "Pay first.")
-	private = errors.New("dial tcp 10.0.0.7:443")
-	noStore = fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, private)
+	errDial = errors.New("dial tcp 10.0.0.7:443")
+	errAway = fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, errDial)
 	open    = limit.Options{FailOpen: true}
 	shadow  = limit.Options{Shadow: true}
 	reserve = limit.Options{Context: true}
@@ -158,8 +158,8 @@ var (
 		_, _ = io.WriteString(w, "own")
 	}}}
 
-	errNative  = errors.New("of the framework")
-	errNoStore = fmt.Errorf("%w: %w", noStore, errNative)
+	errNative     = errors.New("of the framework")
+	errNativeAway = fmt.Errorf("%w: %w", errAway, errNative)
 )
 
 // cost is what a request costs.
@@ -215,18 +215,18 @@ var scenarios = []scenario{
 	{name: "identify: an answer", err: unpaid, requests: "ok"},
 	{name: "identify: an answer, FailOpen", err: unpaid, options: open, requests: "ok"},
 	{name: "identify: an answer, shadow", err: unpaid, options: shadow, refund: true, requests: "ok internal"},
-	{name: "identify: with a cause", err: unpaid.Wrap(private), requests: "ok"},
+	{name: "identify: with a cause", err: unpaid.Wrap(errDial), requests: "ok"},
 	{name: "identify: wrapped", err: fmt.Errorf("billing: %w", unpaid), requests: "ok"},
-	{name: "identify: private", err: private, requests: "ok"},
+	{name: "identify: private", err: errDial, requests: "ok"},
 	{name: "identify: a nil error", err: (*apierror.Error)(nil), requests: "ok"},
-	{name: "identify: no answer", err: noStore, requests: "ok"},
-	{name: "identify: no answer, FailOpen", err: noStore, options: open, refund: true, requests: "ok internal"},
-	{name: "identify: no answer, invalid", err: fmt.Errorf("%w: %w", ratelimit.ErrInvalid, noStore), options: open, requests: "ok"},
+	{name: "identify: no answer", err: errAway, requests: "ok"},
+	{name: "identify: no answer, FailOpen", err: errAway, options: open, refund: true, requests: "ok internal"},
+	{name: "identify: no answer, invalid", err: fmt.Errorf("%w: %w", ratelimit.ErrInvalid, errAway), options: open, requests: "ok"},
 	{name: "identify: of the framework", err: errNative, requests: "ok"},
 	{name: "identify: of the framework, FailOpen", err: errNative, options: open, requests: "ok"},
 	{name: "identify: of the framework, shadow", err: errNative, options: shadow, requests: "ok"},
-	{name: "identify: of the framework, no answer", err: errNoStore, requests: "ok"},
-	{name: "identify: of the framework, no answer, FailOpen", err: errNoStore, options: open, requests: "ok"},
+	{name: "identify: of the framework, no answer", err: errNativeAway, requests: "ok"},
+	{name: "identify: of the framework, no answer, FailOpen", err: errNativeAway, options: open, requests: "ok"},
 	{name: "Translate", options: german, requests: "ok ok ok"},
 	{name: "Write", httpOnly: true, options: own, requests: "ok ok ok"},
 	{name: "Write without a status", httpOnly: true, options: ownBody, requests: "ok ok ok"},
@@ -256,9 +256,9 @@ func (sc *scenario) identify(framework error) func(*http.Request) (ratelimit.Cal
 	case alone:
 		err = framework
 	case framework == nil:
-		err = noStore
+		err = errAway
 	default:
-		err = fmt.Errorf("%w: %w", noStore, framework)
+		err = fmt.Errorf("%w: %w", errAway, framework)
 	}
 	return func(r *http.Request) (ratelimit.Caller, error) {
 		if _, ok := bearer.FromContext[string](r.Context()); sc.tokens != nil && !ok {
@@ -272,7 +272,7 @@ func (sc *scenario) identify(framework error) func(*http.Request) (ratelimit.Cal
 type down struct{}
 
 func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, noStore
+	return ratelimit.Decision{}, errAway
 }
 
 // transcript runs the scenario with s and returns what was seen. With that of other it must
@@ -417,7 +417,7 @@ func authenticator(t *testing.T, errs *apierror.Responder) *bearer.Authenticator
 		case "ann":
 			return token, nil
 		case "down":
-			return "", private
+			return "", errDial
 		case "eve":
 			return "", bearer.ErrInvalid
 		}
