@@ -85,17 +85,53 @@ func (b Bucket) Left(full, now Time) int64 {
 // used, given the time before. That is not before now.
 func (b Bucket) Charged(full Time, units int64) Time { return full + Time(b.Span(units)) }
 
-// Adjusted returns the time at which the bucket is full after a charge that was made at a
-// time costs other units than before. More units are charged now. Of fewer, those are given
-// back that a bucket without other charges would not have back by now: with those that stay
-// charged coming back first.
-func (b Bucket) Adjusted(full, now, at Time, before, after int64) Time {
-	was, is := Time(b.Span(before)), Time(b.Span(after))
+// Uncharged returns the time at which the bucket is full if units that were charged now had not
+// been.
+func (b Bucket) Uncharged(full, now Time, units int64) Time {
+	return max(full-min(Time(b.Span(units)), full), now)
+}
+
+// A Charge was made at a time, after which the bucket was full at another: the end of its own
+// piece of the bucket's time. Each time that units of it are given back, the end moves back.
+type Charge struct{ At, Full Time }
+
+// ChargeOf returns the charge that was made at Unix nanoseconds, of a decision that says when
+// the bucket is full: in Unix seconds, and by how many 2⁻³² seconds that was rounded up.
+func ChargeOf(nanos, full int64, rounded uint32) Charge {
+	const latest = 1<<32 - 1
+	return Charge{At(min(max(nanos, 0), latest*1e9)), Of(min(max(full, 1), latest), rounded)}
+}
+
+// Returns are what must be known of units that were given back, to give back more. They matter
+// until a window after Until: by then all charges of before have come back. Zero: there were none.
+type Returns struct{ From, Until Time }
+
+// GiveBack returns the time at which the bucket is full after units of a charge are given back
+// that take a span to come back, except those that have come back by now.
+//
+// A charge may give back a span if the bucket, net of all that was given back, has always owed
+// at least that much since the charge: then it was never full meanwhile, and without these units
+// it would have been full sooner by their span ever since. Returns tell so without a list of
+// charges. They begin with a first return, and nothing else was given back after From and before
+// it. Since that return the bucket has always owed what comes back by Until, as charges only add,
+// and each return moves Until back by its own span. Before it, the pieces of the charges made
+// after From lie one after the other, and each gives back at most what of its own piece lies
+// ahead. So all that they give back together was owed. Of other charges nothing is given back,
+// and their units come back by themselves.
+func (b Bucket) GiveBack(full, now Time, c Charge, span Time, given *Returns) Time {
 	full = b.Limited(full, now)
-	if is > was {
-		return b.Limited(full+is-was, now)
+	from, last := given.Until, full
+	if now < given.Until {
+		from, last = given.From, min(full, given.Until)
 	}
-	return full - min(was-is, max(at+was, now)-now, full-now)
+	if c.At <= from {
+		return full
+	}
+	span = min(span, c.Full-min(now, c.Full), last-now)
+	if span > 0 {
+		*given = Returns{from, last - span}
+	}
+	return full - span
 }
 
 // Fits returns the time from which on the bucket has so many units, given the time at

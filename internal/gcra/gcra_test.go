@@ -83,23 +83,172 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a subject owes until %d, want at most a window: %d", got, most)
 	}
 	for name, c := range map[string]struct{ got, want Time }{
-		"a refund never reaches beyond now":      {b.Adjusted(now+5*second, now, now, 10, 0), now},
-		"a refund moves the time back":           {b.Adjusted(now+5*second, now, now, 2, 0), now + 3*second},
-		"nor before 1970":                        {b.Adjusted(4*second, 3*second, 3*second, 10, 0), 3 * second},
-		"what came back is not given back":       {b.Adjusted(now+9*second, now, now-7*second, 9, 0), now + 7*second},
-		"nor if all did":                         {b.Adjusted(now+9*second, now, now-9*second, 9, 0), now + 9*second},
-		"what stays charged comes back first":    {b.Adjusted(now+9*second, now, now-3*second, 9, 4), now + 4*second},
-		"a refund owes at most a window":         {b.Adjusted(now+3600*second, now, now, 10, 0), most - 10*second},
-		"more units are owed":                    {b.Adjusted(now+5*second, now, now, 0, 20), now + 25*second},
-		"at most a window":                       {b.Adjusted(now+5*second, now, now, 0, 1<<40), most},
-		"those beside other charges in full":     {b.Adjusted(now+5*second, now, now-30*second, 0, 5), now + 10*second},
-		"of a full bucket from now on":           {b.Adjusted(0, now, now-30*second, 0, 5), now + 5*second},
-		"a clock that is ahead counts as now":    {b.Adjusted(0, now, now+1000*second, 0, 5), now + 5*second},
+		"what was charged now can be taken back": {b.Uncharged(now+5*second, now, 2), now + 3*second},
+		"no more than is owed":                   {b.Uncharged(now+5*second, now, 10), now},
 		"an empty bucket has a unit in a second": {b.Fits(now+10*second, 1), now + second},
 		"a full bucket had it before 1970":       {b.Fits(3*second, 1), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", name, c.got, c.want)
 		}
+	}
+}
+
+// A ledger is what a bucket was charged, one charge of a unit or more after the other.
+type ledger struct {
+	bucket  Bucket
+	now     Time
+	full    Time // what the code says
+	given   Returns
+	entries []entry
+	settled []settled
+}
+
+type entry struct {
+	at   Time
+	span Time // that is kept
+}
+
+// settled is a charge that may cost fewer or more units later.
+type settled struct {
+	charge  Charge
+	units   int64
+	entries []int // of the ledger, the first one first
+}
+
+func (l *ledger) take(units int64) (admitted bool) {
+	if l.full = l.bucket.Limited(l.full, l.now); l.bucket.Left(l.full, l.now) < units {
+		return false
+	}
+	l.full = l.bucket.Charged(l.full, units)
+	l.settled = append(l.settled, settled{Charge{l.now, l.full}, units, nil})
+	l.enter(len(l.settled)-1, units)
+	return true
+}
+
+func (l *ledger) enter(i int, units int64) {
+	l.settled[i].entries = append(l.settled[i].entries, len(l.entries))
+	l.entries = append(l.entries, entry{l.now, Time(l.bucket.Span(units))})
+}
+
+// giveBack gives back units of a charge, and takes away from its entries what the code says.
+func (l *ledger) giveBack(i int, units int64) (span Time) {
+	c := &l.settled[i]
+	before := l.bucket.Limited(l.full, l.now)
+	l.full = l.bucket.GiveBack(l.full, l.now, c.charge, Time(l.bucket.Span(units)), &l.given)
+	c.units -= units
+	c.charge.Full -= min(Time(l.bucket.Span(units)), c.charge.Full)
+	span = before - l.full
+	for k, left := len(c.entries)-1, span; left > 0; k-- {
+		e := &l.entries[c.entries[k]]
+		part := min(e.span, left)
+		e.span, left = e.span-part, left-part
+	}
+	return span
+}
+
+// after returns when the bucket would be full after each entry, if only what is kept had been
+// charged, and now.
+func (l *ledger) after() (full []Time, now Time) {
+	for _, e := range l.entries {
+		now = max(now, e.at) + e.span
+		full = append(full, now)
+	}
+	return full, max(now, l.now)
+}
+
+// Whatever is given back of any charges at any later time, in any order and in several parts, the
+// bucket is never full sooner than if that had never been charged. So between any two
+// requests that were admitted, no more is kept than the burst and what comes back meanwhile.
+func TestGiveBack(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		burst := 1 + r.Int64N(oneOf[int64](r, 30, 300))
+		l := ledger{bucket: New(burst+r.Int64N(60), time.Duration(1+r.IntN(90))*time.Second, burst), now: At(start)}
+		interval, most, added := int64(l.bucket.Interval()), oneOf(r, 1, 3, burst), r.IntN(3) == 0
+		pause := oneOf(r, 1, 2, interval/8, interval, 4*interval)
+		takes := 8
+		for step := range 300 {
+			if step%75 == 0 {
+				takes = oneOf(r, 3, 8, 12)
+			}
+			if r.IntN(3) == 0 {
+				l.now += Time(r.Int64N(pause))
+			}
+			switch n := r.IntN(16); {
+			case n < takes:
+				l.take(min(1+r.Int64N(most), burst))
+			case n < 15 && len(l.settled) > 0:
+				i := len(l.settled) - 1 - r.IntN(1+r.IntN(len(l.settled)))
+				for k := 0; k < 5 && l.settled[i].units == 0; k++ {
+					i = r.IntN(len(l.settled))
+				}
+				l.giveBack(i, oneOf(r, l.settled[i].units, r.Int64N(l.settled[i].units+1)))
+			case added && len(l.settled) > 0: // none is beyond the limit, which would be forgotten
+				i, units := r.IntN(len(l.settled)), 1+r.Int64N(3)
+				if full := l.bucket.Charged(l.bucket.Limited(l.full, l.now), units); full < l.now+Time(l.bucket.Span(l.bucket.limit)) {
+					l.full = full
+					l.settled[i].units += units
+					l.enter(i, units)
+				}
+			}
+			after, full := l.after()
+			if l.bucket.Limited(l.full, l.now) < full {
+				t.Fatalf("seed %d: the bucket is full %d sooner than without what was given back", seed, int64(full-l.full))
+			}
+			for i, e := range l.entries {
+				if !added && after[i] > e.at+Time(l.bucket.Full()) {
+					t.Fatalf("seed %d: at %d more than a burst is kept", seed, e.at)
+				}
+			}
+		}
+	}
+}
+
+func oneOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
+
+// A burst of requests that fail gets everything back at once that is not back by itself, and
+// requests after each other get most of it back under load. What is lost comes back later.
+func TestGiveBackAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		apart Time // between the charges, and between the refunds
+		order func(n int) []int
+	}{
+		"at one instant":              {0, rand.New(rand.NewPCG(1, 0)).Perm},
+		"at one instant, in order":    {0, func(n int) []int { return []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19} }},
+		"the last first":              {0, func(n int) []int { return []int{19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0} }},
+		"one after the other":         {second / 1000, rand.New(rand.NewPCG(2, 0)).Perm},
+		"one after the other, slower": {second / 100, rand.New(rand.NewPCG(3, 0)).Perm},
+	} {
+		l := ledger{bucket: New(60, time.Minute, 20), now: At(start)}
+		for range 20 {
+			l.take(1)
+			l.now += c.apart
+		}
+		l.now = At(start) + second*3/2
+		for _, i := range c.order(20) {
+			l.giveBack(i, 1)
+		}
+		if l.full != l.now {
+			t.Errorf("%s: %d of 2⁻³² seconds are not given back", name, l.full-l.now)
+		}
+	}
+	// A client that sends all that fits, and half of it is given back after a second and a half:
+	// from then on nearly two requests in a second are admitted.
+	l := ledger{bucket: New(60, time.Minute, 20), now: At(start)}
+	admitted, next := 0, 0
+	for range 4000 {
+		l.now += second / 10
+		for ; next < len(l.settled) && l.settled[next].charge.At+second*3/2 <= l.now; next++ {
+			if next%2 == 0 {
+				l.giveBack(next, 1)
+			}
+		}
+		if l.take(1) {
+			admitted++
+		}
+	}
+	if admitted < 700 {
+		t.Errorf("under load %d requests were admitted in 400 seconds, want nearly twice as many as without refunds: 700 at least", admitted)
 	}
 }

@@ -46,12 +46,14 @@ func wantUsed(t *testing.T, l *memory.Limiter, what string, want [2]int64) {
 	}
 }
 
-// reserve sends a request that reserves 40 units and returns its reservation. work is
-// done by the handler.
+// reserve sends a request that reserves 40 units, unless opts say otherwise, and returns its
+// reservation. work is done by the handler.
 func reserve(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, work func(http.ResponseWriter, *limit.Reservation)) (res *limit.Reservation) {
 	t.Helper()
 	opts.Context = true
-	opts.Cost = func(*http.Request) int64 { return 40 }
+	if opts.Cost == nil {
+		opts.Cost = func(*http.Request) int64 { return 40 }
+	}
 	served := false
 	h := handler(l, c, opts, func(w http.ResponseWriter, r *http.Request) {
 		served = true

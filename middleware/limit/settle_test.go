@@ -1,7 +1,6 @@
 package limit_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -20,24 +19,43 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// Units of a smooth quota that have come back by themselves are not given back: those that
-// the request still costs come back first.
+// Units of a smooth quota that have come back by themselves are not given back, in however many
+// calls, and those that a call has added come back only by themselves.
 func TestSettleUnderASmoothQuota(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := newEngine(&at)
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
-	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
-	settle(t, res, 400)
-	at = at.Add(100 * time.Second) // the 40 of the request alone have come back
-	settle(t, res, 120)
-	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 30 {
-		t.Errorf("%d of 50 are left, with error %v, want 30: of 120 units, 100 have come back", d.Remaining(), err)
+	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil) // costs 40
+	left := func(want int64) {
+		t.Helper()
+		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != want {
+			t.Errorf("%d of 50 are left, with error %v, want %d", d.Remaining(), err, want)
+		}
 	}
-	at = at.Add(500 * time.Second) // so have all that were ever added
-	must(l.Take(t.Context(), "a", plan, 50))
+	at = at.Add(20 * time.Second)
+	must(l.Take(t.Context(), "a", plan, 30))
+	left(0)
+	settle(t, res, 25)
+	left(15)
+	settle(t, res, 10)
+	left(20)
 	settle(t, res, 0)
-	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 0 {
-		t.Errorf("%d of 50 are left, with error %v, want 0: the units of a later request are its own", d.Remaining(), err)
+	left(20)
+	settle(t, res, 400)
+	at = at.Add(100 * time.Second)
+	settle(t, res, 120)
+	left(0)
+
+	plan = ratelimit.MustPlan("many", ratelimit.Penalty{}, ratelimit.PerMinute(1000).Smooth(1000))
+	sharing, all := struct{ *memory.Limiter }{l}, [10]*limit.Reservation{}
+	for i := range all {
+		all[i] = reserve(t, sharing, ratelimit.Caller{Subject: "b", Plan: plan}, limit.Options{Cost: func(*http.Request) int64 { return 100 }}, nil)
+	}
+	for _, res := range all {
+		settle(t, res, 1)
+	}
+	if d, err := l.Peek(t.Context(), "b", plan); err != nil || d.Remaining() != 990 {
+		t.Errorf("%d of 1000 are left, with error %v, want all but one for each of ten", d.Remaining(), err)
 	}
 }
 
@@ -90,14 +108,14 @@ func TestSettleConcurrently(t *testing.T) {
 	}
 }
 
-// Units beyond what a subject can owe are dropped. The bucket does not remember them: if the
-// request is then settled lower, up to Limit units are given back, the dropped ones too.
+// Units beyond what a subject can owe are dropped. If the request is then settled lower, no more is
+// given back than it was charged at first.
 func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 	l := atNow()
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100).Smooth(100))
 	must(l.Take(t.Context(), "a", plan, 30))
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
-	for _, test := range []struct{ units, left int64 }{{60, 10}, {40, 30}, {120, 0}, {40, 60}} {
+	for _, test := range []struct{ units, left int64 }{{60, 10}, {40, 30}, {120, 0}, {40, 50}} {
 		settle(t, res, test.units)
 		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != test.left {
 			t.Errorf("settled at %d: %d of 100 are left, with error %v, want %d", test.units, d.Remaining(), err, test.left)
@@ -205,20 +223,24 @@ func TestSettleHistories(t *testing.T) {
 
 // Each Settle is one call, also if it gives back far more than a limit.
 func TestSettleIsOneCall(t *testing.T) {
-	for name, plan := range map[string]*ratelimit.Plan{
-		"a window": tokens, "a small burst": ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100_000).Smooth(40)),
+	for name, tt := range map[string]struct {
+		plan *ratelimit.Plan
+		left int64
+	}{
+		"a window":      {tokens, engine.Of(tokens).Quota(0).Limit - 30},
+		"a small burst": {ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100_000).Smooth(40)), 0},
 	} {
 		at := time.Unix(now, 0)
 		l := &flaky{Limiter: newEngine(&at)}
-		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
+		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tt.plan}, limit.Options{}, nil)
 		for i, units := range []int64{100_000, 30} {
 			settle(t, res, units)
 			if l.changes != i+1 {
 				t.Errorf("%s: %d calls after %d were settled, want one for each", name, l.changes, i+1)
 			}
 		}
-		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != cmp.Or(engine.Of(plan).Quota(0).Burst(), engine.Of(plan).Quota(0).Limit)-30 {
-			t.Errorf("%s: %d are left, with error %v, want all but 30", name, d.Remaining(), err)
+		if d, err := l.Peek(t.Context(), "a", tt.plan); err != nil || d.Remaining() != tt.left {
+			t.Errorf("%s: %d are left, with error %v, want %d", name, d.Remaining(), err, tt.left)
 		}
 	}
 }

@@ -258,7 +258,7 @@ func refuses(d *ratelimit.Decision) bool {
 // charged are given back.
 func uncharge(d *ratelimit.Decision, i int) {
 	s, b, now := &d.States[i], inner(d.Plan).Bucket(i), gcra.At(d.Time)
-	full := b.Adjusted(gcra.Of(s.Reset, d.Receipt.Rounded[i]), now, now, d.Cost, 0)
+	full := b.Uncharged(gcra.Of(s.Reset, d.Receipt.Rounded[i]), now, d.Cost)
 	s.Remaining = b.Left(full, now)
 	s.Reset, d.Receipt.Rounded[i] = full.RoundUp()
 }

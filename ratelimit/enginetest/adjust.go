@@ -59,7 +59,7 @@ func (e *engineTest) adjust(subject string, d *ratelimit.Decision, units int64) 
 	if err := e.adjuster().Adjust(context.Background(), subject, d, units, ""); err != nil {
 		e.Fatalf("adjust from %d to %d units: %v", d.Cost, units, err)
 	}
-	d.Cost = units
+	*d = engine.Adjusted(*d, units)
 }
 
 // used fails unless the subject has used so many units of the plan's quotas, which has room.
@@ -228,7 +228,7 @@ func testSmoothAdjust(e *engineTest) {
 	e.adjust("a", &d, 0)
 	e.wantSmooth("everything was given back", e.takeN("a", p, 9), allowed, 1, 9*sec, 0)
 	e.adjust("a", &twice, 0)
-	e.want("a refund makes the bucket no more than full", e.takeN("a", p, 10), allowed, 0)
+	e.want("nothing is given back twice", e.takeN("a", p, 1), allowed, 0)
 	e.advance(11 * sec)
 	late := e.takeN("a", p, 10)
 	twice.Cost = 10
@@ -238,7 +238,7 @@ func testSmoothAdjust(e *engineTest) {
 	e.want("the last one is", e.takeN("a", p, 10), allowed, 0)
 
 	late.Time = time.Date(1920, time.January, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-	late.Cost = 10
+	late.Cost, late.States[0].Reset = 10, -1
 	e.adjust("a", &late, 0)
 	e.want("what was charged before 1970 has come back", e.takeN("a", p, 1), limited, 0)
 
@@ -251,14 +251,14 @@ func testSmoothAdjust(e *engineTest) {
 	d = e.takeN("c", p, 4)
 	e.adjust("c", &d, 30)
 	e.wantSmooth("more than the burst is owed", e.takeN("c", p, 1), limited, 0, 30*sec, 21*sec)
-	e.advance(5 * sec)
+	e.advance(3 * sec)
 	e.adjust("c", &d, 8)
-	e.wantSmooth("of 8 units 5 have come back", e.takeN("c", p, 7), allowed, 0, 10*sec, 0)
+	e.wantSmooth("3 of the 4 units of the charge have come back", e.takeN("c", p, 1), limited, 0, 26*sec, 17*sec)
 	e.adjust("c", &d, fixedwindow.MaxUnits)
 	e.wantSmooth("a subject owes at most the limit", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
 	d.Cost = math.MaxInt64
 	e.adjust("c", &d, 8)
-	e.wantSmooth("from the largest cost to 8 units", e.takeN("c", p, 2), allowed, 0, 10*sec, 0)
+	e.wantSmooth("from the largest cost to 8 units", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
 	e.advance(2 * time.Minute)
 	e.adjust("c", &d, 0)
 	e.takeN("c", p, 10)
@@ -277,6 +277,48 @@ func testSmoothAdjust(e *engineTest) {
 	e.advance(8 * sec)
 	e.adjust("d", &d, 11)
 	e.wantSmooth("of a full bucket they are charged now", e.takeN("d", p, 1), limited, 0, 10*sec, sec)
+
+	p = plan(ratelimit.PerMinute(60).Smooth(20))
+	first := e.takeN("h", p, 10)
+	e.advance(5 * sec)
+	e.takeN("h", p, 10)
+	e.adjust("h", &first, 5)
+	e.adjust("h", &first, 0)
+	e.wantSmooth("5 of 10 units have come back, in whatever parts the rest is given back", e.takeN("h", p, 1), allowed, 9, 11*sec, 0)
+	e.testBursts(p)
+
+	if l, ok := e.engine.Limiter.(interface {
+		Reset(ctx context.Context, subject string) error
+	}); ok {
+		for range 2 {
+			d = e.takeN("i", p, 20)
+			e.adjust("i", &d, 0)
+			e.want("a subject that was not known gets back all", e.takeN("i", p, 20), allowed, 0)
+			if err := l.Reset(context.Background(), "i"); err != nil {
+				e.Fatal(err)
+			}
+		}
+	}
+}
+
+// testBursts tests that all units of a burst are given back, in any order, but those that come back
+// by themselves meanwhile.
+func (e *engineTest) testBursts(p *ratelimit.Plan) {
+	for name, place := range map[string]func(i int) int{
+		"the first first": func(i int) int { return i },
+		"the last first":  func(i int) int { return 19 - i },
+		"mixed":           func(i int) int { return i * 7 % 20 },
+	} {
+		var charges [20]ratelimit.Decision
+		for i := range charges {
+			charges[i] = e.takeN(name, p, 1)
+		}
+		e.advance(1500 * time.Millisecond)
+		for i := range charges {
+			e.adjust(name, &charges[place(i)], 0)
+		}
+		e.wantSmooth(name, e.takeN(name, p, 20), allowed, 0, 20*time.Second, 0)
+	}
 }
 
 func testAdjustElsewhere(e *engineTest) {

@@ -132,8 +132,10 @@ func (h *history) step() string {
 		})
 	case n < 36:
 		return h.reset(ctx, subject, plan)
-	case n < 43 && len(h.admitted) > 0:
+	case n < 41 && len(h.admitted) > 0:
 		return h.adjust(ctx)
+	case n < 43:
+		return h.overlap(ctx, subject, plan)
 	case n < 45:
 		return h.chargeElsewhere(ctx, subject, plan)
 	case n < 48:
@@ -151,6 +153,11 @@ func (h *history) step() string {
 	case n < 51 && h.engine.Restart != nil:
 		h.log = append(h.log, "restart")
 		h.engine.Limiter, h.leases = h.engine.Restart(), nil
+		// What was given back to smooth quotas is known for charges of one process.
+		h.admitted = slices.DeleteFunc(h.admitted, func(a admitted) bool { return (*internal.Plan)(a.model.Plan).Smooth() })
+		for _, s := range h.model.subjects {
+			clear(s.returns)
+		}
 		return ""
 	case n < 60:
 		return h.compareGroup(ctx)
@@ -279,7 +286,31 @@ func (h *history) cost(plan *ratelimit.Plan) int64 {
 func (h *history) adjust(ctx context.Context) string {
 	a := &h.admitted[h.rand.IntN(len(h.admitted))]
 	cost := a.model.Cost
-	units := oneOf(h.rand, 0, 0, h.rand.Int64N(cost+1), cost+h.cost(a.model.Plan), min(cost, math.MaxInt64/10)*10, 1<<32, math.MaxInt64)
+	return h.adjustTo(ctx, a, oneOf(h.rand, 0, 0, h.rand.Int64N(cost+1), cost+h.cost(a.model.Plan), min(cost, math.MaxInt64/10)*10, 1<<32, math.MaxInt64))
+}
+
+// overlap makes several requests of a subject, which end and are given back in any order.
+func (h *history) overlap(ctx context.Context, subject string, plan *ratelimit.Plan) (diff string) {
+	before := h.admitted
+	h.admitted = nil
+	for k := 0; k < 16 && diff == ""; k++ {
+		switch n := h.rand.IntN(5); {
+		case n < 1:
+			h.move(subject)
+		case n < 3 || len(h.admitted) == 0:
+			diff = h.take(ctx, subject, plan)
+		default:
+			a := &h.admitted[h.rand.IntN(len(h.admitted))]
+			diff = h.adjustTo(ctx, a, h.rand.Int64N(a.model.Cost+1))
+		}
+	}
+	h.admitted = append(h.admitted, before...)
+	h.admitted = h.admitted[:min(len(h.admitted), 16)]
+	return diff
+}
+
+func (h *history) adjustTo(ctx context.Context, a *admitted, units int64) string {
+	cost := a.model.Cost
 	what, id := fmt.Sprint("adjust to ", units, ", from"), h.id()
 	diff := h.compare(what, a.subject, a.model.Plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		if l == ratelimit.Limiter(h.model) {
@@ -288,7 +319,7 @@ func (h *history) adjust(ctx context.Context) string {
 		return ratelimit.Decision{}, h.adjustEngine(ctx, a.subject, &a.engine, units, id)
 	})
 	if h.rand.IntN(8) > 0 { // otherwise it is adjusted again from the same cost, which is a mistake
-		a.model.Cost, a.engine.Cost = min(units, fixedwindow.MaxUnits), min(units, fixedwindow.MaxUnits)
+		a.model, a.engine = engine.Adjusted(a.model, min(units, fixedwindow.MaxUnits)), engine.Adjusted(a.engine, min(units, fixedwindow.MaxUnits))
 	}
 	return diff
 }

@@ -45,7 +45,8 @@ func NewModel(now func() time.Time) Model {
 }
 
 type subject struct {
-	windows map[time.Duration]*usage // by kind; see engine.Plan.Kind
+	windows map[time.Duration]*usage  // by kind; see engine.Plan.Kind
+	returns map[time.Duration]returns // to smooth quotas
 	record
 }
 
@@ -60,7 +61,7 @@ func (m *model) subject(name string) (*subject, time.Time) {
 	now := m.now()
 	s := m.subjects[name]
 	if s == nil {
-		s = &subject{windows: map[time.Duration]*usage{}}
+		s = &subject{windows: map[time.Duration]*usage{}, returns: map[time.Duration]returns{}}
 		m.subjects[name] = s
 	}
 	return s, now

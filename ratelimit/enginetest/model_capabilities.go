@@ -45,7 +45,7 @@ func (m *model) adjust(name string, d *ratelimit.Decision, units, added int64) {
 		switch end := d.States[i].Reset; {
 		case end == 0:
 		case q.Burst() > 0:
-			s.adjustSmooth(now, q, d, units)
+			s.adjustSmooth(now, q, i, d, units)
 		default:
 			s.adjust(now, d, q.Window, end, added)
 		}

@@ -56,26 +56,52 @@ func (s *subject) set(b bucket, full *big.Int) {
 	s.windows[-b.quota.Window] = &usage{full: full}
 }
 
-// adjustSmooth makes a charge cost other units of a smooth quota. Those that are given back
-// are the last of the charge, and what a bucket without other charges has back by now is
-// not among them.
-func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, d *ratelimit.Decision, units int64) {
-	b, at := s.bucket(now, q), fractions(time.Unix(0, max(d.Time, 0)))
-	was, is := b.span(min(d.Cost, q.Limit)), b.span(min(units, q.Limit))
-	if is.Cmp(was) < 0 {
-		away := new(big.Int).Add(at, was)
-		if away.Sub(away, b.now).Sign() < 0 {
-			away.SetInt64(0)
+// adjustSmooth makes a charge cost other units of the i-th quota, which is smooth.
+func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, i int, d *ratelimit.Decision, units int64) {
+	b, kind := s.bucket(now, q), -q.Window
+	span := new(big.Int).Sub(b.span(min(units, q.Limit)), b.span(min(d.Cost, q.Limit)))
+	switch {
+	case units > d.Cost:
+		if s.windows[kind] == nil {
+			s.insert(d.Plan, kind, nil)
 		}
-		was = smallest(was, new(big.Int).Add(is, away))
+		s.set(b, span.Add(b.full, span))
+	case s.windows[kind] != nil:
+		end := new(big.Int).Lsh(big.NewInt(min(max(d.States[i].Reset, 1), 1<<32-1)), 32)
+		end.Sub(end, big.NewInt(int64(d.Receipt.Rounded[i])))
+		back := s.giveBack(b, fractions(time.Unix(0, max(d.Time, 0))), end, span.Neg(span))
+		s.set(b, new(big.Int).Sub(b.full, back))
 	}
-	if s.windows[-q.Window] == nil {
-		if units <= d.Cost {
-			return
-		}
-		s.insert(d.Plan, -q.Window, nil)
+}
+
+// returns are the times that a smooth quota keeps of what was given back: see GiveBack in package
+// gcra, which has the reasons.
+type returns struct{ from, until *big.Int }
+
+// giveBack returns how much is given back of a span of a charge that was made at a time, and whose
+// piece ends at another.
+func (s *subject) giveBack(b bucket, at, end, span *big.Int) *big.Int {
+	kind := -b.quota.Window
+	given, found := s.returns[kind]
+	if !found {
+		given = returns{new(big.Int), new(big.Int)}
 	}
-	s.set(b, new(big.Int).Add(b.full, is.Sub(is, was)))
+	last := b.full
+	switch {
+	case b.now.Cmp(given.until) < 0 && at.Cmp(given.from) > 0:
+		last = smallest(last, given.until)
+	case b.now.Cmp(given.until) >= 0 && at.Cmp(given.until) > 0:
+		given.from = given.until
+	default:
+		return new(big.Int)
+	}
+	back := smallest(span, new(big.Int).Sub(smallest(end, last), b.now))
+	if back.Sign() <= 0 {
+		return new(big.Int)
+	}
+	given.until = new(big.Int).Sub(last, back)
+	s.returns[kind] = given
+	return back
 }
 
 // fractions is the time in 2⁻³² seconds since 1970, rounded down.

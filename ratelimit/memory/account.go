@@ -257,13 +257,15 @@ func (a *account) charge(d *ratelimit.Decision) {
 // add adds units, up to fixedwindow.MaxUnits in all.
 func (w *window) add(units int64) { w.used = min(w.used+units, fixedwindow.MaxUnits) }
 
-// adjust makes the charge d cost so many units more, or less if they are negative.
-func (a *account) adjust(d *ratelimit.Decision, units, now int64) {
+// adjust makes the charge d cost so many units more, or less if they are negative, after freeze.
+func (s *subject) adjust(d *ratelimit.Decision, units int64) {
+	a, now := &s.account, s.now
+	a.expire(now)
 	for i := range of(d.Plan).Len() {
 		switch kind, end := of(d.Plan).Kind(i), d.States[i].Reset; {
 		case end == 0:
 		case kind < 0:
-			a.adjustSmooth(d, i, units, now)
+			s.adjustSmooth(d, i, units)
 		default:
 			a.adjustWindow(d, window{kind, roundLimit(of(d.Plan).Limit(i)), units, end}, now)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -33,6 +34,26 @@ func TestFullOfThoseWhoCount(t *testing.T) {
 	}
 	clock.Set(noon.Add(time.Minute))
 	take(t, l, "one more", plan) // the minute is over, and with it the reason to hold anybody
+}
+
+// What must be known of units that were given back is bounded: beyond that they stay charged.
+func TestFullOfReturns(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	s := &l.segments[l.key.sum("a")>>l.shift]
+	for i := range uint64(subjectsInSegment) {
+		s.returns[bucketKey{i, -time.Minute}] = gcra.Returns{Until: gcra.At(noon.UnixNano())}
+	}
+	for i, left := range []int64{0, 10} {
+		after := time.Duration(i) * (3*time.Minute + time.Second)
+		clock.Set(noon.Add(after))
+		d := takeUnits(t, l, "a", plan, 10)
+		must(t, l.Adjust(ctx, "a", &d, 0, ""))
+		if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != left || len(s.returns) > subjectsInSegment {
+			t.Errorf("after %v: %d are left, with error %v and %d returns, want %d", after, d.Remaining(), err, len(s.returns), left)
+		}
+	}
 }
 
 // A charge of nothing, or of windows that are over, takes no place from others,

@@ -32,16 +32,18 @@ type ruling struct {
 	hasRecord      bool
 	reserved       bool // of a group: reserve was called
 	isNew          bool // of a group: reserve made the slot
-
-	lease *ratelimit.Decision // not nil: an earlier one, of which units are added back first
-	back  int64               // these units, less than 0
 }
 
 // open freezes the slot and sets the outcome: Banned, Allowed or Limited.
 func (x *ruling) open(d *ratelimit.Decision) {
-	d.Time = x.now
 	x.freeze()
-	x.giveBack()
+	x.account.expire(x.now)
+	x.judge(d)
+}
+
+// judge is open for an account that was frozen and has forgotten what has ended.
+func (x *ruling) judge(d *ratelimit.Decision) {
+	d.Time = x.now
 	x.account.roll(d.Time, d.Plan)
 	x.record, x.hasRecord = x.subject.record(d.Time)
 	x.before = x.record
@@ -55,14 +57,6 @@ func (x *ruling) open(d *ratelimit.Decision) {
 		d.Outcome = ratelimit.Allowed
 	default:
 		d.Outcome = ratelimit.Limited
-	}
-}
-
-// giveBack forgets what has ended, and adds what comes back of an earlier lease.
-func (x *ruling) giveBack() {
-	x.account.expire(x.now)
-	if x.lease != nil {
-		x.account.adjust(x.lease, x.back, x.now)
 	}
 }
 

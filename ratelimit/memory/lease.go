@@ -19,13 +19,16 @@ func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan,
 	}
 	x := ruling{subject: l.lock(subject)}
 	defer x.unlock()
+	x.freeze()
+	x.account.expire(x.now)
 	if back < 0 {
 		if of, _ := terms.Back.Receipt.Generation(); of == x.generation {
-			x.lease, x.back = terms.Back, back
+			x.adjust(terms.Back, back)
 		}
 	}
+	before := x.account
 	d.Plan, d.Cost = plan, max(cost, 1)
-	x.open(&d)
+	x.judge(&d)
 	refused := min(terms.Denied, maxStrikes) + int(min(cost, 1))
 	if d.Allowed() {
 		share := terms.More
@@ -38,9 +41,7 @@ func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan,
 	case d.Allowed() && d.Cost > 0 || refused > 0:
 		err = x.ruleLease(subject, &d, refused)
 	case x.found: // no window of the plan opens
-		slot, _ := x.slot()
-		x.readAccount(slot)
-		x.giveBack()
+		x.account = before
 		err = x.keep()
 	}
 	if err != nil {

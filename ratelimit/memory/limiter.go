@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -97,6 +99,7 @@ func New(opts Options) (*Limiter, error) {
 		s := &l.segments[i]
 		s.table, s.capacity, s.layouts, s.key = &l.tables[i], &l.capacity, &l.layouts, &l.key
 		s.table.Store(newTable(minSlots, firstWindow+recordWords))
+		s.returns = map[bucketKey]gcra.Returns{}
 	}
 	return l, nil
 }
@@ -128,6 +131,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	defer s.unlock()
 	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
 	s.drop(recordHash(s.hash))
+	maps.DeleteFunc(s.returns, func(b bucketKey, _ gcra.Returns) bool { return b.account == s.hash })
 	s.generation++
 	return nil
 }
@@ -141,13 +145,7 @@ func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decisio
 	s := l.lock(subject)
 	defer s.unlock()
 	s.freeze()
-	return s.adjust(d, added)
-}
-
-// adjust adds units to a charge, or gives them back, after freeze.
-func (s *subject) adjust(d *ratelimit.Decision, units int64) error {
-	s.account.expire(s.now)
-	s.account.adjust(d, units, s.now)
+	s.adjust(d, added)
 	return s.keep()
 }
 

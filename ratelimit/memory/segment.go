@@ -3,6 +3,8 @@ package memory
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
 // A segment is a part of the subjects, chosen by the upper bits of their hashes,
@@ -22,6 +24,7 @@ type segment struct {
 	looked     int    // how many slots that search has looked at
 	generation uint32 // how many subjects were reset or evicted
 	names      names
+	returns    map[bucketKey]gcra.Returns
 	forgotten  []uint64 // keys dropped before their time, for Save
 
 	_ [64]byte // keeps one segment's lock and another's table off one cache line
@@ -68,13 +71,8 @@ func (s *subject) unlock() { s.mu.Unlock() }
 func (s *subject) freeze() {
 	if slot, found := s.slot(); found {
 		s.found, s.meter = true, slot.freeze()
-		s.readAccount(slot)
+		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.counted())
 	}
-}
-
-// readAccount reads the account as it was when its slot was frozen.
-func (s *subject) readAccount(slot slot) {
-	s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.counted())
 }
 
 func (s *subject) slot() (slot, bool) {

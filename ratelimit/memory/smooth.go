@@ -104,14 +104,49 @@ func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
-func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
-	if units < 0 && a.window(of(d.Plan).Kind(i)) == nil {
+func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
+	kind, b, now := of(d.Plan).Kind(i), of(d.Plan).Bucket(i), gcra.At(s.now)
+	if units < 0 && s.account.window(kind) == nil {
 		return
 	}
-	b := of(d.Plan).Bucket(i)
-	w := a.openBucket(d.Plan, i, b)
-	at, cost := gcra.At(max(d.Time, 0)), min(d.Cost, fixedwindow.MaxUnits)
-	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, cost, cost+units), now)
+	w, cost := s.account.openBucket(d.Plan, i, b), min(d.Cost, fixedwindow.MaxUnits)
+	before, after := gcra.Time(b.Span(cost)), gcra.Time(b.Span(cost+units))
+	if units > 0 {
+		w.setFull(b.Limited(b.Limited(w.full(), now)+after-before, now), s.now)
+		return
+	}
+	key := bucketKey{s.hash, kind}
+	given := s.returns[key]
+	full := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), before-after, &given)
+	if s.keepReturns(key, given) {
+		w.setFull(full, s.now)
+	}
+}
+
+// A bucketKey names a smooth quota of a subject, of which a segment has the returns: beside the
+// slots, since they matter for longer. They are not saved: they are about charges of this process.
+type bucketKey struct {
+	account uint64 // its hash
+	kind    time.Duration
+}
+
+// keepReturns reports whether there is room to keep the returns of a bucket. It drops some of those
+// that do not matter any more.
+func (s *subject) keepReturns(key bucketKey, given gcra.Returns) bool {
+	looked := 0
+	for old, r := range s.returns { // begins anywhere
+		if looked++; r.Until.Nanos()+int64(-2*old.kind)+keepExpired <= s.now {
+			delete(s.returns, old)
+		}
+		if looked == insertSteps {
+			break
+		}
+	}
+	if _, found := s.returns[key]; !found && len(s.returns) >= subjectsInSegment {
+		return false
+	}
+	s.returns[key] = given
+	return true
 }
 
 // admitSmooth is admit for an account with a smooth quota or a wide window. To charge a bucket

@@ -5,8 +5,10 @@
 --
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
---          mark follows. Last, for x and a lease, comes the subject's note: the generation of its
---          usage 4, which a reset changes, and until when that matters 4.
+--          mark follows. Last, for x, a lease, and r of a smooth quota, comes the subject's
+--          note: the generation of its usage 4, which a reset changes, and until when that
+--          matters 4; then for each smooth quota to which units were given back its length 4,
+--          and the two times 8 of Returns in package gcra
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
 --                          limit 4 (at most WIDE_LIMIT, see below), the shortest
@@ -29,9 +31,9 @@
 --                          quota window 4 and the end of the window that was charged 4,
 --                          0 if none was; then the second of the charge 4, the number
 --                          of the other windows that were charged 1, and window 4 and
---                          end 4 of each; then for each smooth quota three times 8: how
---                          long the units and the limit take to come back, and until
---                          when a bucket without other charges owes some of this one;
+--                          end 4 of each; then for each smooth quota four times 8: how
+--                          long the units and the limit take to come back, when the
+--                          charge was made, and when the bucket was full after it;
 --                          then the upper half of the units 4
 --            r  give back  the same
 --            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its

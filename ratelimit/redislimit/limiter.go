@@ -50,8 +50,9 @@ import (
 // text of the script to a server that does not know it (after SCRIPT FLUSH, a restart
 // or a failover), and slot by slot to a server in cluster mode. While a cluster moves
 // a slot, a request that would start a ban is limited instead, and the first one after
-// the move starts it. Ban, Unban, Reset, Lease, and Adjust with an id need a second key: the
-// engine repeats them until the slot has moved, for five seconds at most.
+// the move starts it. Ban, Unban, Reset, Lease, and Adjust with an id or to give back to a smooth
+// quota need a second key: the engine repeats them until the slot has moved, for five seconds at
+// most.
 type Limiter struct {
 	masters *masters
 	sender  *sender

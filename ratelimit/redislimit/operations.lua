@@ -93,6 +93,28 @@ local function opened_later(length, ending, charged)
   return op == 'r' and ending - charged >= (length == DAY and 72000 or 2419200)
 end
 
+-- give_back gives units of a charge back to a bucket, as far as GiveBack in package gcra does,
+-- which has the reasons.
+local function give_back(w, spans)
+  local back_s, back_f, _, _, at_s, at_f, end_s, end_f = unpack(spans)
+  local generation, leased = noted()
+  local from_s, from_f, until_s, until_f = unpack(returns[w.length] or {0, 0, 0, 0})
+  local s, f = full(w)
+  local last_s, last_f = s, f
+  if later(until_s, until_f, now, fraction) then
+    last_s, last_f = earlier(s, f, until_s, until_f)
+  else
+    from_s, from_f = until_s, until_f
+  end
+  end_s, end_f = earlier(end_s, end_f, last_s, last_f)
+  back_s, back_f = earlier(back_s, back_f, minus(end_s, end_f, now, fraction))
+  if not later(at_s, at_f, from_s, from_f) or not later(back_s, back_f, 0, 0) then return end
+  until_s, until_f = minus(last_s, last_f, back_s, back_f)
+  returns[w.length] = {from_s, from_f, until_s, until_f}
+  note(generation, leased)
+  set_full(w, spans, minus(s, f, back_s, back_f))
+end
+
 -- change changes the cost of a charge in the windows that it has reached: those with the
 -- ends that they had then, or earlier ones if the clock stepped back. Units that are added
 -- open a window, and a charge from after its end moves it.
@@ -100,7 +122,7 @@ local function change(k, v)
   read_plan(1)
   cost = cost + number(arg, #arg - 3) * (MAX_U32 + 1)
   local second, others, charged = number(arg, rest), byte(arg, rest + 4), {}
-  read_spans(rest + 5 + 8 * others)
+  read_spans(rest + 5 + 8 * others, 8)
   for q = 1, quotas do
     if limits[q] > 0 then insert(charged, {length = lengths[q], ending = limits[q], spans = spans[q]}) end
   end
@@ -129,17 +151,12 @@ local function change(k, v)
     if not w and op == 'r' then return end
     w = w or make(length, 0)
     set_full(w, spans, full(w)) -- no more than can be owed
-    local s, f = full(w)
-    local more_s, more_f = spans[1], spans[2]
     if op == 'r' then
-      local owed_s, owed_f = minus(spans[5], spans[6], now, fraction)
-      if owed_s < 0 then owed_s, owed_f = 0, 0 end
-      if later(more_s, more_f, owed_s, owed_f) then more_s, more_f = owed_s, owed_f end
-      s, f = minus(s, f, more_s, more_f)
+      give_back(w, spans)
     else
-      s, f = plus(s, f, more_s, more_f)
+      local s, f = full(w)
+      set_full(w, spans, plus(s, f, spans[1], spans[2]))
     end
-    set_full(w, spans, s, f)
   end
   for _, w in ipairs(charged) do
     if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
@@ -214,7 +231,8 @@ function operations.u(k, v)
   clear()
   if op == 'x' then
     local generation, last = noted()
-    if last > 0 then note((generation + 1) % (MAX_U32 + 1), last) end
+    returns = {}
+    if last > 0 then note((generation + 1) % (MAX_U32 + 1), last) else call('DEL', KEYS[#KEYS]) end
     subject.windows = {}
   end
   store()

@@ -21,6 +21,13 @@ local function number(s, i)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
+-- numbers returns n of them, from the place i on.
+local function numbers(s, i, n)
+  local all = {}
+  for k = 1, n do all[k] = number(s, i + 4 * k - 4) end
+  return all
+end
+
 local function eight(s, i)
   return number(s, i) * (MAX_U32 + 1) + number(s, i + 4)
 end
@@ -51,14 +58,13 @@ local function read_plan(at)
   end
 end
 
--- read_spans reads the spans of the smooth quotas, which are in arg at p.
-local function read_spans(p)
+-- read_spans reads the spans of the smooth quotas, which are in arg at p: so many numbers.
+local function read_spans(p, n)
   spans = {}
   for q = 1, quotas do
     if lengths[q] >= SMOOTH then
-      local six = {}
-      for i = 1, 6 do six[i] = number(arg, p + 4 * i - 4) end
-      spans[q], p = six, p + 24
+      spans[q] = numbers(arg, p, n)
+      p = p + 4 * n
     end
   end
 end
@@ -70,15 +76,14 @@ local function use_plan(at)
   boundaries = {}
   for q = 1, quotas do
     if is_calendar(lengths[q]) then
-      local five = {}
-      for i = 1, 5 do five[i] = number(arg, p + 4 * i - 4) end
-      boundaries[q], p = five, p + 20
+      boundaries[q] = numbers(arg, p, 5)
+      p = p + 20
     end
   end
   for q = 1, quotas do
     if limits[q] == WIDE_LIMIT then cost, limits[q], p = eight(arg, p), eight(arg, p + 8), p + 16 end
   end
-  read_spans(p)
+  read_spans(p, 6)
 end
 
 -- open_end returns the end of the window of quota q that is open now.
@@ -156,6 +161,11 @@ end
 
 local function later(s, f, than_s, than_f)
   return s > than_s or s == than_s and f > than_f
+end
+
+local function earlier(s, f, than_s, than_f)
+  if later(s, f, than_s, than_f) then return than_s, than_f end
+  return s, f
 end
 
 -- full returns when a bucket is full: not before now.
@@ -372,15 +382,25 @@ local function value()
 end
 
 -- noted returns the generation of the usage of a subject, and until when it matters. Without a
--- note one begins, by the microseconds of a time: what was lost had another one.
+-- note one begins, by the microseconds of a time: what was lost had another one. It sets what
+-- was given back to smooth quotas, by their lengths.
+local returns
 local function noted()
   local v = call('MGET', KEYS[#KEYS])[1] or ''
-  if #v == 8 then return number(v, 1), number(v, 5) end
+  returns = {}
+  for p = 9, #v, 20 do returns[number(v, p)] = numbers(v, p + 4, 4) end
+  if #v >= 8 then return number(v, 1), number(v, 5) end
   return now % 4294 * 1000000 + micros, 0
 end
 
+-- note keeps what was given back until all charges of before have come back, and longer.
 local function note(generation, last)
-  call('SET', KEYS[#KEYS], four(generation) .. four(last), 'EXAT', last + AFTERLIFE)
+  local v, ending = four(generation) .. four(last), last
+  for length, given in pairs(returns) do
+    v, ending = v .. four(length), max(ending, given[3] + 2 * (length - SMOOTH))
+    for i = 1, 4 do v = v .. four(given[i]) end
+  end
+  call('SET', KEYS[#KEYS], v, 'EXAT', ending + AFTERLIFE)
 end
 
 -- store writes the value, if it has changed, and returns it.

@@ -44,9 +44,8 @@ func (op *operation) appendSpans(b []byte) []byte {
 	return b
 }
 
-// appendSpans is the same for a change: how long its units and the limit take to come back,
-// and instead of the burst until when a bucket without other charges owes some of the
-// charge, which matters if units are given back.
+// appendSpans is the same for a change: how long its units and the limit take to come back, and
+// instead of the burst when the charge was made and when the bucket was full after it.
 func (c *change) appendSpans(b []byte) []byte {
 	d := &c.charge
 	for i := range of(d.Plan).Len() {
@@ -55,7 +54,8 @@ func (c *change) appendSpans(b []byte) []byte {
 		}
 		q, cost := of(d.Plan).Bucket(i), min(d.Cost, fixedwindow.MaxUnits)
 		was, is := q.Span(cost), q.Span(cost+c.units)
-		b = appendU64(b, max(was, is)-min(was, is), q.Span(of(d.Plan).Limit(i)), uint64(gcra.At(max(d.Time, 0)))+was)
+		charge := gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i])
+		b = appendU64(b, max(was, is)-min(was, is), q.Span(of(d.Plan).Limit(i)), uint64(charge.At), uint64(charge.Full))
 	}
 	return b
 }
@@ -77,7 +77,7 @@ func (v *value) smoothState(d *ratelimit.Decision, i int, unused int64) {
 			full = max(gcra.Of(w.end, uint32(w.used)), now)
 		}
 	}
-	full = b.Adjusted(full, now, now, unused, 0)
+	full = b.Uncharged(full, now, unused)
 	d.States[i].Remaining = b.Left(full, now)
 	d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
 }

@@ -45,12 +45,13 @@ func (cmd *command) args(k *keys, now int64) []any {
 	case first.change != nil && first.change.id != "":
 		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
 	}
-	if more != "" || first.index == indexUnavailable {
+	noted := first.code == opLease || first.code == opReset || first.code == opGiveBack && of(first.change.charge.Plan).Smooth()
+	if more != "" || noted || first.index == indexUnavailable {
 		keys := []any{k.subject(first.partition, first.subject)}
 		if more != "" {
 			keys = append(keys, more)
 		}
-		if first.code == opLease || first.code == opReset {
+		if noted {
 			keys = append(keys, k.mark(first.partition, first.subject, ""))
 		}
 		args = append(append(args, strconv.Itoa(len(keys))), keys...)
