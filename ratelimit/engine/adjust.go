@@ -43,10 +43,10 @@ type Adjuster interface {
 	//     charge, by at most one window.
 	//
 	// To a smooth quota, added units are charged now. Units that have not come back by themselves
-	// are given back at once, except some that an earlier Adjust has added and, under steady load,
-	// those of a few charges that were in flight while others were given back: these come back by
-	// themselves. No window of any length admits more than it would have without the charge and
-	// its refund.
+	// are given back at once, except some that an earlier Adjust has added and, under a steady
+	// stream of refunds or settlements, a part of them, which can be more than half: these come
+	// back by themselves. No window of any length admits more than it would have without the
+	// charge and its refund.
 	//
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
 	// With an id, a random text, such an engine changes nothing twice within ten minutes: then
