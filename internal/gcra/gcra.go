@@ -119,19 +119,17 @@ type Returns struct{ From, Until Time }
 // ahead. So all that they give back together was owed. Of other charges nothing is given back,
 // and their units come back by themselves.
 func (b Bucket) GiveBack(full, now Time, c Charge, span Time, given *Returns) Time {
-	full = b.Limited(full, now)
-	from, last := given.Until, full
+	limited := b.Limited(full, now)
+	from, last := given.Until, limited
 	if now < given.Until {
-		from, last = given.From, min(full, given.Until)
-	}
-	if c.At <= from {
-		return full
+		from, last = given.From, min(limited, given.Until)
 	}
 	span = min(span, c.Full-min(now, c.Full), last-now)
-	if span > 0 {
-		*given = Returns{from, last - span}
+	if span == 0 || c.At <= from {
+		return full // as it was: by the plan of the charge, less may be owed
 	}
-	return full - span
+	*given = Returns{from, last - span}
+	return limited - span
 }
 
 // Fits returns the time from which on the bucket has so many units, given the time at

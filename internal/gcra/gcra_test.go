@@ -138,7 +138,7 @@ func (l *ledger) giveBack(i int, units int64) (span Time) {
 	l.full = l.bucket.GiveBack(l.full, l.now, c.charge, Time(l.bucket.Span(units)), &l.given)
 	c.units -= units
 	c.charge.Full -= min(Time(l.bucket.Span(units)), c.charge.Full)
-	span = before - l.full
+	span = before - l.bucket.Limited(l.full, l.now)
 	for k, left := len(c.entries)-1, span; left > 0; k-- {
 		e := &l.entries[c.entries[k]]
 		part := min(e.span, left)

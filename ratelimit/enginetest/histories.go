@@ -378,7 +378,7 @@ func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *rat
 	}
 	d := engine.Uncounted(plan, 0, at)
 	for i := range engine.Of(plan).Len() {
-		if h.rand.IntN(4) == 0 {
+		if h.rand.IntN(4) == 0 || d.States[i].Reset < 0 { // engines count no time before 1970
 			d.States[i].Reset = 0
 		}
 	}

@@ -69,8 +69,9 @@ func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, i int, d *ratel
 	case s.windows[kind] != nil:
 		end := new(big.Int).Lsh(big.NewInt(min(max(d.States[i].Reset, 1), 1<<32-1)), 32)
 		end.Sub(end, big.NewInt(int64(d.Receipt.Rounded[i])))
-		back := s.giveBack(b, fractions(time.Unix(0, max(d.Time, 0))), end, span.Neg(span))
-		s.set(b, new(big.Int).Sub(b.full, back))
+		if back := s.giveBack(b, fractions(time.Unix(0, max(d.Time, 0))), end, span.Neg(span)); back.Sign() > 0 {
+			s.set(b, new(big.Int).Sub(b.full, back))
+		}
 	}
 }
 

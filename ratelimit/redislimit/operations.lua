@@ -96,10 +96,11 @@ end
 -- give_back gives units of a charge back to a bucket, as far as GiveBack in package gcra does,
 -- which has the reasons.
 local function give_back(w, spans)
-  local back_s, back_f, _, _, at_s, at_f, end_s, end_f = unpack(spans)
+  local back_s, back_f, limit_s, limit_f, at_s, at_f, end_s, end_f = unpack(spans)
   local generation, leased = noted()
   local from_s, from_f, until_s, until_f = unpack(returns[w.length] or {0, 0, 0, 0})
   local s, f = full(w)
+  s, f = earlier(s, f, plus(now, fraction, limit_s, limit_f))
   local last_s, last_f = s, f
   if later(until_s, until_f, now, fraction) then
     last_s, last_f = earlier(s, f, until_s, until_f)
@@ -148,15 +149,14 @@ local function change(k, v)
   end
   local function at_bucket(length, spans)
     local w = find(length)
-    if not w and op == 'r' then return end
+    if op == 'r' then
+      if w then give_back(w, spans) end
+      return
+    end
     w = w or make(length, 0)
     set_full(w, spans, full(w)) -- no more than can be owed
-    if op == 'r' then
-      give_back(w, spans)
-    else
-      local s, f = full(w)
-      set_full(w, spans, plus(s, f, spans[1], spans[2]))
-    end
+    local s, f = full(w)
+    set_full(w, spans, plus(s, f, spans[1], spans[2]))
   end
   for _, w in ipairs(charged) do
     if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
