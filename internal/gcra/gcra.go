@@ -12,7 +12,10 @@
 // every engine rounds that number in the same way. The functions are pure.
 package gcra
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Time is a number of 2⁻³² seconds since 1970. Its upper half are Unix seconds.
 type Time uint64
@@ -91,8 +94,7 @@ func (b Bucket) Uncharged(full, now Time, units int64) Time {
 	return max(full-min(Time(b.Span(units)), full), now)
 }
 
-// A Charge was made at a time, after which the bucket was full at another: the end of its own
-// piece of the bucket's time. Each time that units of it are given back, the end moves back.
+// A Charge was made at a time, and the bucket was full after it at another.
 type Charge struct{ At, Full Time }
 
 // ChargeOf returns the charge that was made at Unix nanoseconds, of a decision that says when
@@ -102,34 +104,57 @@ func ChargeOf(nanos, full int64, rounded uint32) Charge {
 	return Charge{At(min(max(nanos, 0), latest*1e9)), Of(min(max(full, 1), latest), rounded)}
 }
 
-// Returns are what must be known of units that were given back, to give back more. They matter
-// until a window after Until: by then all charges of before have come back. Zero: there were none.
-type Returns struct{ From, Until Time }
+// A Return says that units of a charge were given back at a time, and how long they take to come
+// back. It matters for a window: by then all charges of before have come back.
+type Return struct {
+	Of       Charge
+	At, Span Time
+}
+
+// MaxReturns is how many returns of a bucket are remembered. Of what was charged before all of so
+// many, nothing is given back.
+const MaxReturns = 32
 
 // GiveBack returns the time at which the bucket is full after units of a charge are given back
-// that take a span to come back, except those that have come back by now.
+// that take a span to come back, except those that have come back by now. It appends what was
+// given back to the returns of the bucket, the oldest of which comes first.
 //
-// A charge may give back a span if the bucket, net of all that was given back, has always owed
-// at least that much since the charge: then it was never full meanwhile, and without these units
-// it would have been full sooner by their span ever since. Returns tell so without a list of
-// charges. They begin with a first return, and nothing else was given back after From and before
-// it. Since that return the bucket has always owed what comes back by Until, as charges only add,
-// and each return moves Until back by its own span. Before it, the pieces of the charges made
-// after From lie one after the other, and each gives back at most what of its own piece lies
-// ahead. So all that they give back together was owed. Of other charges nothing is given back,
-// and their units come back by themselves.
-func (b Bucket) GiveBack(full, now Time, c Charge, span Time, given *Returns) Time {
+// No more is admitted than if these units had never been charged. For let N(t) be the time at which
+// the bucket would be full after the instant t, had nothing been charged that was given back. N
+// never falls, and N(now) is full. Without a span of a charge, N(t) is that span less from the charge
+// on, if N(t) - t was at least the span up to now. Otherwise the bucket would have been full in
+// between, and some of the units are back. As N(t) is at least N(c.At) and t at most now, a span up
+// to N(c.At) - now is safe. After the charge the bucket was full at c.Full, and after another of the
+// same instant at that one's. N(c.At) is at least the later of them, less what was given back since
+// then of all charges up to that instant.
+func (b Bucket) GiveBack(full, now Time, c Charge, span Time, returns []Return) (Time, []Return) {
 	limited := b.Limited(full, now)
-	from, last := given.Until, limited
-	if now < given.Until {
-		from, last = given.From, min(limited, given.Until)
+	span = min(span, limited-now)
+	if c.At < now { // some of it may be back
+		after, given := c.Full, Time(0)
+		for i, r := range slices.Backward(returns) {
+			if r.At < c.At {
+				break
+			}
+			if r.Of.At <= c.At {
+				given += r.Span
+			}
+			if r.Of.At == c.At {
+				after = max(after, r.Of.Full)
+			}
+			if i == 0 && len(returns) == MaxReturns { // others are forgotten
+				after = 0
+			}
+		}
+		span = min(span, after-min(now+given, after))
 	}
-	span = min(span, c.Full-min(now, c.Full), last-now)
-	if span == 0 || c.At <= from {
-		return full // as it was: by the plan of the charge, less may be owed
+	if span == 0 {
+		return full, returns // as it was: by the plan of the charge, less may be owed
 	}
-	*given = Returns{from, last - span}
-	return limited - span
+	if len(returns) == MaxReturns {
+		returns = append(returns[:0], returns[1:]...)
+	}
+	return limited - span, append(returns, Return{c, now, span})
 }
 
 // Fits returns the time from which on the bucket has so many units, given the time at

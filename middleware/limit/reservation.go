@@ -38,9 +38,9 @@ type Reservation struct {
 type reservedCharge struct {
 	subject  string
 	decision ratelimit.Decision
-	current  *ratelimit.Decision // about what the charge costs now
-	counted  bool                // the engine has made it
-	fixed    bool                // it has a cost of its own, which Settle does not change
+	counted  bool  // the engine has made it
+	fixed    bool  // it has a cost of its own, which Settle does not change
+	charged  int64 // what it costs now
 	// id and units are those of an adjustment that may have been made: its answer was lost.
 	id    string
 	units int64
@@ -127,7 +127,7 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 // that is repeated first.
 func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
 	adjuster, ok := r.limiter.(engine.Adjuster)
-	for c.id != "" || c.current.Cost != units {
+	for c.id != "" || c.charged != units {
 		if !ok {
 			return fmt.Errorf("%w: Settle: %T is not an Adjuster: %w", ratelimit.ErrInvalid, r.limiter, errors.ErrUnsupported)
 		}
@@ -137,14 +137,15 @@ func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int
 				c.id = rand.Text()
 			}
 		}
-		if err := adjuster.Adjust(ctx, c.subject, c.current, c.units, c.id); err != nil {
+		d := c.decision
+		d.Cost = c.charged
+		if err := adjuster.Adjust(ctx, c.subject, &d, c.units, c.id); err != nil {
 			if errors.Is(err, ratelimit.ErrInvalid) {
 				c.id = "" // nothing was done
 			}
 			return settleError(ctx, err)
 		}
-		adjusted := engine.Adjusted(*c.current, c.units)
-		c.id, c.current = "", &adjusted
+		c.id, c.charged = "", c.units
 	}
 	return nil
 }
@@ -188,18 +189,16 @@ func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d rateli
 	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, caller: c}}
 	res := &reserved.reservation
 	if all.charges == nil {
-		res.one[0] = reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan)}
-		res.one[0].current = &res.one[0].decision
+		res.one[0] = reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
 		res.charges = res.one[:]
 		return reserved
 	}
 	res.charges, res.deciding = make([]reservedCharge, len(all.charges)), all.deciding
 	for i, d := range all.decisions {
 		res.charges[i] = reservedCharge{
-			subject: all.charges[i].Subject, decision: d,
+			subject: all.charges[i].Subject, decision: d, charged: d.Cost,
 			counted: counted && metered(d.Plan), fixed: i > 0 && c.Also[i-1].Cost != 0,
 		}
-		res.charges[i].current = &res.charges[i].decision
 	}
 	return reserved
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -25,8 +24,8 @@ type Adjuster interface {
 	// in place of d.Cost. It changes those windows that the charge has reached, whatever
 	// the plan and the clock are by now: for each quota of d.Plan the window that ends at
 	// d.States[i].Reset, unless that is 0, and those in d.Receipt.Others. What has ended is
-	// left as it is. If d is not Allowed, Adjust does nothing. To adjust a charge again, pass
-	// what [Adjusted] returns.
+	// left as it is. If d is not Allowed, Adjust does nothing. To adjust a charge again, set
+	// d.Cost to the units that it costs now.
 	//
 	// No window holds less than 0 units or more than 9007199254740991. Units can be added beyond
 	// a limit, and during a ban. An adjustment is not a request: it is not a strike, starts
@@ -43,9 +42,9 @@ type Adjuster interface {
 	//     charge, by at most one window.
 	//
 	// To a smooth quota, added units are charged now. Units that have not come back by themselves
-	// are given back at once, except some that an earlier Adjust has added and, under a steady
-	// stream of refunds or settlements, a part of them, which can be more than half: these come
-	// back by themselves. No window of any length admits more than it would have without the
+	// are given back at once, except some that an earlier Adjust has added, and some of a subject
+	// to which more than thirty times are given back units while the charge is under way: these
+	// come back by themselves. No window of any length admits more than it would have without the
 	// charge and its refund.
 	//
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
@@ -75,20 +74,4 @@ func Adjustment(subject string, d *ratelimit.Decision, units int64) (int64, erro
 		return 0, err
 	}
 	return min(units, fixedwindow.MaxUnits) - min(d.Cost, fixedwindow.MaxUnits), nil
-}
-
-// Adjusted returns the decision about a charge that [Adjuster] has made cost units in all, 0 or
-// more, to adjust it again. Beside the Cost it changes what says of a smooth quota which
-// units can still be given back.
-func Adjusted(d ratelimit.Decision, units int64) ratelimit.Decision {
-	before, after := min(d.Cost, fixedwindow.MaxUnits), min(units, fixedwindow.MaxUnits)
-	d.Cost = units
-	for i := range inner(d.Plan).Len() {
-		if s := &d.States[i]; inner(d.Plan).Kind(i) < 0 && s.Reset > 0 && after < before {
-			b, full, first := inner(d.Plan).Bucket(i), gcra.Of(s.Reset, d.Receipt.Rounded[i]), gcra.Of(1, 0)
-			back := gcra.Time(b.Span(before) - b.Span(after))
-			s.Reset, d.Receipt.Rounded[i] = max(full-min(back, full), first).RoundUp()
-		}
-	}
-	return d
 }

@@ -319,7 +319,7 @@ func (h *history) adjustTo(ctx context.Context, a *admitted, units int64) string
 		return ratelimit.Decision{}, h.adjustEngine(ctx, a.subject, &a.engine, units, id)
 	})
 	if h.rand.IntN(8) > 0 { // otherwise it is adjusted again from the same cost, which is a mistake
-		a.model, a.engine = engine.Adjusted(a.model, min(units, fixedwindow.MaxUnits)), engine.Adjusted(a.engine, min(units, fixedwindow.MaxUnits))
+		a.model.Cost, a.engine.Cost = min(units, fixedwindow.MaxUnits), min(units, fixedwindow.MaxUnits)
 	}
 	return diff
 }

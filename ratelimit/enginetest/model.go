@@ -45,8 +45,8 @@ func NewModel(now func() time.Time) Model {
 }
 
 type subject struct {
-	windows map[time.Duration]*usage  // by kind; see engine.Plan.Kind
-	returns map[time.Duration]returns // to smooth quotas
+	windows map[time.Duration]*usage     // by kind; see engine.Plan.Kind
+	returns map[time.Duration][]giveback // to smooth quotas
 	record
 }
 
@@ -61,7 +61,7 @@ func (m *model) subject(name string) (*subject, time.Time) {
 	now := m.now()
 	s := m.subjects[name]
 	if s == nil {
-		s = &subject{windows: map[time.Duration]*usage{}, returns: map[time.Duration]returns{}}
+		s = &subject{windows: map[time.Duration]*usage{}, returns: map[time.Duration][]giveback{}}
 		m.subjects[name] = s
 	}
 	return s, now

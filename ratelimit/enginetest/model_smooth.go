@@ -75,33 +75,40 @@ func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, i int, d *ratel
 	}
 }
 
-// returns are the times that a smooth quota keeps of what was given back: see GiveBack in package
-// gcra, which has the reasons.
-type returns struct{ from, until *big.Int }
+// A giveback is what was given back of charges that were made at a time of, after which the bucket
+// was full at a time full: see GiveBack in package gcra, which has the reasons.
+// Of a subject maxReturns are remembered.
+type giveback struct{ of, full, at, span *big.Int }
 
-// giveBack returns how much is given back of a span of a charge that was made at a time, and whose
-// piece ends at another.
-func (s *subject) giveBack(b bucket, at, end, span *big.Int) *big.Int {
+const maxReturns = 32
+
+// giveBack returns how much is given back of a span of a charge that was made at a time, and after
+// which the bucket was full at another.
+func (s *subject) giveBack(b bucket, of, full, span *big.Int) *big.Int {
 	kind := -b.quota.Window
-	given, found := s.returns[kind]
-	if !found {
-		given = returns{new(big.Int), new(big.Int)}
+	before := s.returns[kind]
+	left := new(big.Int).Sub(b.full, b.now)
+	if of.Cmp(b.now) < 0 {
+		after, given := full, new(big.Int)
+		for i := len(before) - 1; i >= 0 && before[i].at.Cmp(of) >= 0; i-- {
+			g := before[i]
+			if i == 0 && len(before) == maxReturns {
+				return new(big.Int)
+			}
+			if g.of.Cmp(of) <= 0 {
+				given.Add(given, g.span)
+			}
+			if g.of.Cmp(of) == 0 && g.full.Cmp(after) > 0 {
+				after = g.full
+			}
+		}
+		left = smallest(left, given.Sub(after, given).Sub(given, b.now))
 	}
-	last := b.full
-	switch {
-	case b.now.Cmp(given.until) < 0 && at.Cmp(given.from) > 0:
-		last = smallest(last, given.until)
-	case b.now.Cmp(given.until) >= 0 && at.Cmp(given.until) > 0:
-		given.from = given.until
-	default:
-		return new(big.Int)
-	}
-	back := smallest(span, new(big.Int).Sub(smallest(end, last), b.now))
+	back := smallest(span, left)
 	if back.Sign() <= 0 {
 		return new(big.Int)
 	}
-	given.until = new(big.Int).Sub(last, back)
-	s.returns[kind] = given
+	s.returns[kind] = append(before[max(len(before)-maxReturns+1, 0):], giveback{of, full, b.now, back})
 	return back
 }
 

@@ -43,7 +43,7 @@ func TestFullOfReturns(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
 	s := &l.segments[l.key.sum("a")>>l.shift]
 	for i := range uint64(subjectsInSegment) {
-		s.returns[bucketKey{i, -time.Minute}] = gcra.Returns{Until: gcra.At(noon.UnixNano())}
+		s.returns[bucketKey{i, -time.Minute}] = []gcra.Return{{At: gcra.At(noon.UnixNano())}}
 	}
 	for i, left := range []int64{0, 10} {
 		after := time.Duration(i) * (3*time.Minute + time.Second)

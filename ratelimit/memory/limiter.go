@@ -99,7 +99,7 @@ func New(opts Options) (*Limiter, error) {
 		s := &l.segments[i]
 		s.table, s.capacity, s.layouts, s.key = &l.tables[i], &l.capacity, &l.layouts, &l.key
 		s.table.Store(newTable(minSlots, firstWindow+recordWords))
-		s.returns = map[bucketKey]gcra.Returns{}
+		s.returns = map[bucketKey][]gcra.Return{}
 	}
 	return l, nil
 }
@@ -131,7 +131,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	defer s.unlock()
 	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
 	s.drop(recordHash(s.hash))
-	maps.DeleteFunc(s.returns, func(b bucketKey, _ gcra.Returns) bool { return b.account == s.hash })
+	maps.DeleteFunc(s.returns, func(b bucketKey, _ []gcra.Return) bool { return b.account == s.hash })
 	s.generation++
 	return nil
 }

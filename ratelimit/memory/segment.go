@@ -24,7 +24,7 @@ type segment struct {
 	looked     int    // how many slots that search has looked at
 	generation uint32 // how many subjects were reset or evicted
 	names      names
-	returns    map[bucketKey]gcra.Returns
+	returns    map[bucketKey][]gcra.Return
 	forgotten  []uint64 // keys dropped before their time, for Save
 
 	_ [64]byte // keeps one segment's lock and another's table off one cache line

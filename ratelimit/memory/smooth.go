@@ -116,9 +116,8 @@ func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
 		return
 	}
 	key := bucketKey{s.hash, kind}
-	given := s.returns[key]
-	full := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), before-after, &given)
-	if s.keepReturns(key, given) {
+	full, given := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), before-after, s.returns[key])
+	if len(given) > 0 && s.keepReturns(key, given) {
 		w.setFull(full, s.now)
 	}
 }
@@ -132,10 +131,10 @@ type bucketKey struct {
 
 // keepReturns reports whether there is room to keep the returns of a bucket. It drops some of those
 // that do not matter any more.
-func (s *subject) keepReturns(key bucketKey, given gcra.Returns) bool {
+func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 	looked := 0
 	for old, r := range s.returns { // begins anywhere
-		if looked++; r.Until.Nanos()+int64(-2*old.kind)+keepExpired <= s.now {
+		if looked++; r[len(r)-1].At.Nanos()+int64(-2*old.kind)+keepExpired <= s.now {
 			delete(s.returns, old)
 		}
 		if looked == insertSteps {

@@ -8,7 +8,7 @@
 --          mark follows. Last, for x, a lease, and r of a smooth quota, comes the subject's
 --          note: the generation of its usage 4, which a reset changes, and until when that
 --          matters 4; then for each smooth quota to which units were given back its length 4,
---          and the two times 8 of Returns in package gcra
+--          the number of Returns of package gcra 1, and of each the four times 8
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
 --                          limit 4 (at most WIDE_LIMIT, see below), the shortest

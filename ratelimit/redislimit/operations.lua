@@ -96,22 +96,30 @@ end
 -- give_back gives units of a charge back to a bucket, as far as GiveBack in package gcra does,
 -- which has the reasons.
 local function give_back(w, spans)
-  local back_s, back_f, limit_s, limit_f, at_s, at_f, end_s, end_f = unpack(spans)
+  local back_s, back_f, limit_s, limit_f, at_s, at_f, after_s, after_f = unpack(spans)
   local generation, leased = noted()
-  local from_s, from_f, until_s, until_f = unpack(returns[w.length] or {0, 0, 0, 0})
+  local given = returns[w.length] or ''
   local s, f = full(w)
   s, f = earlier(s, f, plus(now, fraction, limit_s, limit_f))
-  local last_s, last_f = s, f
-  if later(until_s, until_f, now, fraction) then
-    last_s, last_f = earlier(s, f, until_s, until_f)
-  else
-    from_s, from_f = until_s, until_f
+  local left_s, left_f = minus(s, f, now, fraction)
+  if later(now, fraction, at_s, at_f) then -- some of it may be back
+    local since_s, since_f = now, fraction
+    for p = #given - RETURN + 1, 1, -RETURN do -- the last one first
+      local of_s, of_f, full_s, full_f, time_s, time_f, span_s, span_f = unpack(numbers(given, p, 8))
+      if later(at_s, at_f, time_s, time_f) then break end
+      if p == 1 and #given == MAX_RETURNS * RETURN then return end
+      if not later(of_s, of_f, at_s, at_f) then since_s, since_f = plus(since_s, since_f, span_s, span_f) end
+      if of_s == at_s and of_f == at_f and later(full_s, full_f, after_s, after_f) then
+        after_s, after_f = full_s, full_f
+      end
+    end
+    left_s, left_f = earlier(left_s, left_f, minus(after_s, after_f, since_s, since_f))
   end
-  end_s, end_f = earlier(end_s, end_f, last_s, last_f)
-  back_s, back_f = earlier(back_s, back_f, minus(end_s, end_f, now, fraction))
-  if not later(at_s, at_f, from_s, from_f) or not later(back_s, back_f, 0, 0) then return end
-  until_s, until_f = minus(last_s, last_f, back_s, back_f)
-  returns[w.length] = {from_s, from_f, until_s, until_f}
+  back_s, back_f = earlier(back_s, back_f, left_s, left_f)
+  if not later(back_s, back_f, 0, 0) then return end
+  given = sub(given, max(#given - (MAX_RETURNS - 1) * RETURN, 0) + 1)
+  for _, x in ipairs({at_s, at_f, spans[7], spans[8], now, fraction, back_s, back_f}) do given = given .. four(x) end
+  returns[w.length] = given
   note(generation, leased)
   set_full(w, spans, minus(s, f, back_s, back_f))
 end

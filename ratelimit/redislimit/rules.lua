@@ -8,6 +8,7 @@ local MAX_U32 = 4294967295
 local MAX_UNITS = 9007199254740991 -- of a window
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
 local MARK_LASTS = 600       -- seconds
+local RETURN, MAX_RETURNS = 32, 32 -- bytes, and how many of a bucket
 
 local micros = time[2] + 0
 
@@ -388,7 +389,11 @@ local returns
 local function noted()
   local v = call('MGET', KEYS[#KEYS])[1] or ''
   returns = {}
-  for p = 9, #v, 20 do returns[number(v, p)] = numbers(v, p + 4, 4) end
+  local p = 9
+  while p < #v do
+    local size = byte(v, p + 4) * RETURN
+    returns[number(v, p)], p = sub(v, p + 5, p + 4 + size), p + 5 + size
+  end
   if #v >= 8 then return number(v, 1), number(v, 5) end
   return now % 4294 * 1000000 + micros, 0
 end
@@ -397,8 +402,8 @@ end
 local function note(generation, last)
   local v, ending = four(generation) .. four(last), last
   for length, given in pairs(returns) do
-    v, ending = v .. four(length), max(ending, given[3] + 2 * (length - SMOOTH))
-    for i = 1, 4 do v = v .. four(given[i]) end
+    v = v .. four(length) .. char(#given / RETURN) .. given
+    ending = max(ending, number(given, #given - 15) + 2 * (length - SMOOTH))
   end
   call('SET', KEYS[#KEYS], v, 'EXAT', ending + AFTERLIFE)
 end
