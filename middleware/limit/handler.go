@@ -27,7 +27,7 @@ import (
 //   - 400 cost_exceeds_limit if the request costs more than a whole quota;
 //   - 503 unavailable if the engine could not decide, unless Options.FailOpen is set;
 //   - 499 if the client cancelled the request before the engine decided, for logs and
-//     metrics;
+//     metrics; it may stay charged;
 //   - 500 if the caller has no plan, no subject or one twice, or the cost is below 1;
 //   - as [apierror.Responder.Respond] says if identify returned an error: a public
 //     [apierror.Error] as it is, any other error with 500. An error that wraps

@@ -24,6 +24,7 @@ var ErrLocalOnly = errors.New("done in this process only; repeat it when the pri
 //
 // While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] if
 // there is a local engine, and otherwise [ratelimit.ErrUnavailable] alone, with no effect.
+// That is also so if the primary fails while the circuit is closed: repeat the call.
 // Concurrent calls about one subject may take effect in another order here than at the
 // primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {

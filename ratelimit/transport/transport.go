@@ -26,7 +26,8 @@
 // A ban is a 429 with X-RateLimit-Banned, or with an envelope of package apierror or problem
 // details that says so.
 //
-// All requests of a key, by default a host and its credentials, share one pause or ban. In a
+// All requests of a key, by default a host and its credentials, share one pause or ban. If they
+// differ in cost, give them keys of their own: a refused one holds back cheaper ones. In a
 // long one a request is sent every 15 minutes, and its response replaces what was known. If
 // none was refused yet, the first is sent after a minute: the service may have given units
 // back. A random time is added to each wait, up to a tenth of it, twice that after a second
