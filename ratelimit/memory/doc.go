@@ -20,7 +20,7 @@
 // a keyed hash of its name. Among a million, the chance that any two share their usage is
 // one in eighteen million. Requests drop idle subjects in small steps. While a subject has
 // used 2³² units or more of a window, up to 4,096 subjects take 8 to 10 bytes more.
-// Each refund under a smooth quota takes 32 bytes for two of its windows, the last 32 of a subject.
+// Refunds under a smooth quota take up to 1 KB.
 //
 // When MaxSubjects is reached, a new subject replaces one of a sample: one without an
 // open window or, if there is none, the one that has used least. The engine looks at

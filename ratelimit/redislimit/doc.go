@@ -43,8 +43,8 @@
 // loses up to about two seconds, with always nothing. Set maxmemory-policy noeviction ([New]).
 // A replica that takes over may not know the last charges and bans, thousands after SENTINEL
 // FAILOVER of a busy master: run CLIENT PAUSE 30000 WRITE before, and let the replica catch up.
-// A key with two quotas and a name of 45 bytes takes 195 bytes, 225 once limited, and expires.
-// Refunds under smooth quotas take a second key, of up to 1,400 bytes, for two of their windows.
+// A key with two quotas and a name of 45 bytes takes 195 bytes, 225 once limited, up to 1,400
+// more after refunds under a smooth quota, and expires.
 //
 // # Versions
 //

@@ -26,8 +26,7 @@
 // A ban is a 429 with X-RateLimit-Banned, or with an envelope of package apierror or problem
 // details that says so.
 //
-// All requests of a key, by default a host and its credentials, share one pause or ban. If they
-// differ in cost, give them keys of their own: a refused one holds back cheaper ones. In a
+// All requests of a key, by default a host and its credentials, share one pause or ban. In a
 // long one a request is sent every 15 minutes, and its response replaces what was known. If
 // none was refused yet, the first is sent after a minute: the service may have given units
 // back. A random time is added to each wait, up to a tenth of it, twice that after a second
@@ -161,7 +160,8 @@ type Options struct {
 	// pauses and the Plan. Requests with an empty key are sent as if there were no
 	// Transport. Nil: the host and, as a digest, the Authorization field. A service
 	// that identifies clients in another way, or that has limits of their own for some
-	// operations, such as searches, needs a Key that tells them apart. Key must be
+	// operations, such as searches, or has requests of unlike cost, needs a Key that tells
+	// them apart. Key must be
 	// safe for concurrent use.
 	Key func(r *http.Request) string
 
