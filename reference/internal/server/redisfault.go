@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,10 +21,13 @@ import (
 const redisPermissions = "~petstore{* +evalsha +eval +time +mget +set +del +exists +zadd +zrem +zremrangebyscore " +
 	"+zrevrange +zscan +expireat +cluster|slots +asking +ping +info"
 
-// redisFaults are the errors of Redis that an operator can fix, by their first word.
-var redisFaults = []struct{ word, what, do string }{
+const addPassword = "add it to the URL, redis://:PASSWORD@HOST:PORT, in the setting redis"
+
+// redisFaults are the errors of Redis that an operator can fix, by their first words.
+var redisFaults = []struct{ words, what, do string }{
 	{"OOM", "Redis is full", "raise its maxmemory or remove other data, and keep maxmemory-policy noeviction"},
-	{"NOAUTH", "Redis asks for a password", "add it to the URL, redis://:PASSWORD@HOST:PORT, in the setting redis"},
+	{"NOAUTH", "Redis asks for a password", addPassword},
+	{"Protocol error: unauthenticated", "Redis asks for a password", addPassword}, // if the command is long
 	{"WRONGPASS", "Redis refuses the user or the password in the URL", "correct them in the setting redis; a user that only ACL SETUSER created is gone after a restart of Redis"},
 	{"NOPERM", "the Redis user lacks a permission", "grant it with ACL SETUSER: " + redisPermissions},
 	{"READONLY", "this Redis server is a replica and refuses writes", "set redis to the address of its primary"},
@@ -43,7 +45,7 @@ func (f redisFault) String() string { return f.what + "; " + f.do }
 // diagnose returns what is wrong with Redis if it fails with err.
 func diagnose(err error) redisFault {
 	for _, f := range redisFaults {
-		if saysRedis(err, f.word) {
+		if redis.HasErrorPrefix(err, f.words) {
 			return redisFault{f.what, f.do}
 		}
 	}
@@ -59,16 +61,6 @@ func diagnose(err error) redisFault {
 		return redisFault{"no answer from Redis in time", reach}
 	}
 	return redisFault{"calls to Redis fail", "see the error in the log of the server, and the log of Redis"}
-}
-
-// saysRedis reports whether err is, or wraps, an error from Redis that begins with
-// word.
-func saysRedis(err error, word string) bool {
-	if redis.HasErrorPrefix(err, word) {
-		return true
-	}
-	sent, ok := errors.AsType[redis.Error](err)
-	return ok && strings.HasPrefix(sent.Error(), word+" ")
 }
 
 // failing returns the error for readiness while Redis fails with err.

@@ -24,6 +24,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // redisDo sends a command as the default user.
@@ -190,6 +191,41 @@ func TestARefusedCertificateOfRedisIsNamed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("readiness says %v, want %q in it", err, want)
 		}
+	}
+}
+
+// masters is an engine whose subjects are divided among three masters.
+type masters struct {
+	ratelimit.Limiter
+	away int // bits: the first one fails at once, the others when the caller waits no longer
+}
+
+func (m *masters) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	master := int(subject[len(subject)-1]) % 3
+	if m.away&(1<<master) == 0 {
+		return m.Limiter.Take(ctx, subject, plan, cost)
+	}
+	if master > 0 {
+		<-ctx.Done()
+	}
+	return ratelimit.Decision{}, ratelimit.ErrUnavailable
+}
+
+func TestReadinessNeedsOneMaster(t *testing.T) {
+	const all = 0b111
+	for away := range all + 1 {
+		synctest.Test(t, func(t *testing.T) {
+			local, err := memory.New(memory.Options{})
+			must(t, err)
+			primary := &masters{local, away}
+			s := &shared{primary: primary, budget: defaultRedisBudget, mode: "local"}
+			s.Limiter, err = failover.New(primary, failover.Options{})
+			must(t, err)
+			defer s.Close()
+			if err := s.err(t.Context()); (err != nil) != (away == all) {
+				t.Errorf("the masters %03b are away: readiness says %v, want an error only if all are", away, err)
+			}
+		})
 	}
 }
 

@@ -103,7 +103,7 @@ func withoutURL(err error) error {
 // shared is an engine that all servers with the same Redis share.
 type shared struct {
 	*failover.Limiter
-	primary *redislimit.Limiter
+	primary ratelimit.Limiter
 	shares  *lease.Limiter // between the two; nil: redis_shares is off
 	budget  time.Duration  // of a probe
 	mode    string         // on_redis_failure
@@ -122,18 +122,27 @@ func (s *shared) Close() error {
 	return nil
 }
 
-// probeSubject is the subject with which package failover probes the primary too.
-const probeSubject = "failover:probe"
-
-// probePlan is the plan of a probe. Its window is short, so that its key expires soon.
+// probePlan is the plan of a probe. Its window is short, so that its keys expire soon.
 var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: time.Second})
 
-// probe asks Redis for a decision. A Redis that is full or refuses the script still
-// answers PING.
-func (s *shared) probe(ctx context.Context) error {
+// probe asks Redis for decisions: PING is answered even if it is full or refuses the script.
+// One is enough: a master of a cluster that is away affects its own subjects only.
+func (s *shared) probe(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
-	_, err := s.primary.Take(ctx, probeSubject, probePlan, 1)
+	const subjects = 16 // so many that each of a few masters has one
+	answers := make(chan error, subjects)
+	for i := range subjects {
+		go func() {
+			_, err := s.primary.Take(ctx, fmt.Sprint("failover:probe:", i), probePlan, 1)
+			answers <- err
+		}()
+	}
+	for range subjects {
+		if err = <-answers; err == nil {
+			return nil
+		}
+	}
 	return err
 }
 
