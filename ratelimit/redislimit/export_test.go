@@ -113,6 +113,23 @@ func Key(l *Limiter, subject string) string {
 	return l.sender.keys.subject(partition(subject), subject)
 }
 
+// Outlasts returns until when a subject's key must last, in Unix seconds, if its value is text.
+func Outlasts(t testing.TB, text string) (last int64) {
+	t.Helper()
+	if text[0] == '\xff' { // a reason
+		text = text[2+text[1]:]
+	}
+	v, err := (&answer{bytes: text}).value()
+	if err != nil {
+		t.Errorf("%q: %v", text, err)
+	}
+	last = v.expires
+	for _, w := range v.windows[:v.n] {
+		last = max(last, w.end)
+	}
+	return last
+}
+
 // Prefix returns how all keys begin.
 func Prefix(l *Limiter) string {
 	prefix, _, _ := strings.Cut(l.sender.keys.heads[0], "{")

@@ -151,6 +151,8 @@ local function by_clock(call)
 end
 `
 
+const afterlife = 13 // seconds
+
 func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 	t.Helper()
 	script := clockScript + redislimit.Script
@@ -158,7 +160,7 @@ func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 		"call('TIME')":        "clock",
 		"sub = redis.call,":   "sub = by_clock(redis.call),",
 		"redis.pcall('SET'":   "by_clock(redis.pcall)('SET'",
-		"local AFTERLIFE = 5": "local AFTERLIFE = 13",
+		"local AFTERLIFE = 5": fmt.Sprint("local AFTERLIFE = ", afterlife),
 	} {
 		if strings.Count(script, old) != 1 {
 			t.Fatalf("the script has %q %d times, want once", old, strings.Count(script, old))

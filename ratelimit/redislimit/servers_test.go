@@ -45,13 +45,24 @@ func onServer(s *redistest.Server) func(*testing.T, time.Time) enginetest.Engine
 	}
 }
 
-// wantExpiries fails the test if a key would stay in Redis for ever.
+// wantExpiries fails the test if a key would stay in Redis for ever, or not as long as it must.
 func wantExpiries(t *testing.T, s *redistest.Server, prefix string) {
 	c := clientOf(t, s)
 	for _, key := range c.Keys(ctx, prefix+"{*").Val() {
-		tag, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), "}")
-		if _, err := c.ZScore(ctx, tag+"}expiries", key).Result(); err != nil {
+		tag, name, _ := strings.Cut(strings.TrimPrefix(key, prefix), "}")
+		at, err := c.ZScore(ctx, tag+"}expiries", key).Result()
+		if err != nil {
 			t.Errorf("%q does not expire: %v", key, err)
+		}
+		last := int64(0)
+		switch {
+		case name == "": // the index of bans
+			last = int64(c.ZRevRangeWithScores(ctx, key, 0, 0).Val()[0].Score) + 3600
+		case name[0] == ':': // a subject
+			last = redislimit.Outlasts(t, c.Get(ctx, key).Val()) + afterlife
+		}
+		if int64(at) < last {
+			t.Errorf("%q expires %d seconds too early", key, last-int64(at))
 		}
 	}
 }
