@@ -23,14 +23,14 @@ type Cluster struct {
 const slots = 16384
 
 // StartCluster starts a cluster of three masters, and waits until each of them
-// finds it complete.
+// finds it complete. None of them finds that another one has failed before Notice.
 func StartCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
 	return startCluster(t, false, args)
 }
 
 // StartClusterWithReplicas starts a cluster in which each master has a replica
-// that takes over when the master has not answered for a second.
+// that takes over, after Notice, when the master has not answered for a second.
 func StartClusterWithReplicas(t testing.TB, args ...string) *Cluster {
 	t.Helper()
 	return startCluster(t, true, args)
@@ -43,7 +43,8 @@ func startCluster(t testing.TB, replicas bool, args []string) *Cluster {
 	node := func() *Server {
 		buses = append(buses, freePort(t)) // by default it is 10000 above the port
 		return Start(t, slices.Concat([]string{
-			"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", buses[len(buses)-1],
+			"--cluster-enabled", "yes", "--cluster-port", buses[len(buses)-1],
+			"--cluster-node-timeout", "3600000", "--cluster-replica-validity-factor", "0",
 		}, args)...)
 	}
 	for range 3 {
@@ -76,6 +77,15 @@ func startCluster(t testing.TB, replicas bool, args []string) *Cluster {
 		r.awaitSync()
 	}
 	return c
+}
+
+// Notice has the nodes, all of which run, find from now on that another one has failed when it
+// has not answered for a second. On a busy machine that may be one that runs.
+func (c *Cluster) Notice() {
+	c.t.Helper()
+	for _, node := range slices.Concat(c.Masters, c.Replicas) {
+		node.must("config", "set", "cluster-node-timeout", "1000")
+	}
 }
 
 // Addrs returns the addresses of the masters.

@@ -52,6 +52,7 @@ func oneOfThree(t *testing.T, hurt, heal func(*redistest.Server)) stage {
 			for _, s := range r.load.subjects {
 				s.away = found[s.name] == away
 			}
+			cluster.Notice()
 			hurt(away)
 			r.await("a warning", func() bool { return r.log.has("a master of the cluster does not answer", away.Addr) })
 			for _, s := range r.load.subjects {

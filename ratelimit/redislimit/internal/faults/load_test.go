@@ -18,8 +18,10 @@ const (
 	callers = 64
 	// pace is the time from one request of a caller to its next, unless the answer
 	// takes longer: an open circuit answers millions in a second, and a load that
-	// sends as many leaves no processor for the server.
-	pace = 4 * time.Millisecond
+	// sends as many leaves no processor for the server. It doubles each time the circuit opens:
+	// if no fault opened it, the machine is too busy for so many.
+	pace         = 4 * time.Millisecond
+	mostDoubling = 6
 )
 
 // The phases of a run. A request belongs to the one in which it begins, or to the
@@ -37,6 +39,7 @@ var phaseNames = [phases]string{"before", "during", "after"}
 type load struct {
 	take     func(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error)
 	subjects []*subject
+	opened   func() uint64 // how often the circuit has opened
 
 	phase   atomic.Int32
 	ended   [phases]atomic.Int64
@@ -64,12 +67,15 @@ func (l *load) start(ctx context.Context) {
 			time.Sleep(pace * time.Duration(i) / callers) // they take turns
 			tick := time.NewTicker(pace)
 			defer tick.Stop()
-			for n := i; ; n++ {
+			for n, ticks := i, 0; ; ticks++ {
 				select {
 				case <-stopped.Done():
 					return
 				case <-tick.C:
-					l.request(ctx, &l.callers[i], choose(l.subjects, i, n))
+					if ticks%(1<<min(l.opened(), mostDoubling)) == 0 {
+						l.request(ctx, &l.callers[i], choose(l.subjects, i, n))
+						n++
+					}
 				}
 			}
 		})

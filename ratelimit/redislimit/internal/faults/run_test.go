@@ -29,25 +29,33 @@ type run struct {
 	hasty       int64 // requests before the fault that Redis may not have counted yet
 }
 
-// patience is how long a run may take. What is not done by then hangs.
-const patience = time.Minute
+// untilTheEnd returns a context that ends shortly before the tests have no time left: what is
+// not done by then hangs.
+func untilTheEnd(t *testing.T) context.Context {
+	end, limited := t.Deadline()
+	if !limited {
+		return t.Context()
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), end.Add(-10*time.Second))
+	t.Cleanup(cancel)
+	return ctx
+}
 
 func newRun(t *testing.T, s scenario, a arrangement) *run {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience+*schedules)
-	t.Cleanup(cancel)
-	r := &run{t: t, ctx: ctx, scenario: s, arrangement: a, stage: s.stage(t)}
-	r.load = &load{subjects: newSubjects()}
+	r := &run{t: t, ctx: untilTheEnd(t), scenario: s, arrangement: a, stage: s.stage(t)}
+	r.load = &load{subjects: newSubjects(), opened: func() uint64 { return 0 }}
 	r.engine = newEngine(t, r.stage.beside, redislimit.Options{})
 	r.primary = &primary{load: r.load, Limiter: newEngine(t, r.stage.client, redislimit.Options{Logger: slog.New(slog.NewTextHandler(&r.log, nil))})}
 	r.guard = newGuard(t, a, r.primary)
 	r.await("the first answer", func() bool { // the client connects, and the server learns the script
-		_, err := r.primary.Peek(ctx, probe, lasting(1))
+		_, err := r.primary.Peek(r.ctx, probe, lasting(1))
 		return err == nil
 	})
 	r.load.take = r.primary.Take
 	if r.guard != nil {
 		r.load.take = r.guard.Take
+		r.load.opened = func() uint64 { return r.guard.Stats().Opened }
 	}
 	return r
 }
@@ -161,9 +169,14 @@ func (r *run) used(s *subject) (n int64) {
 // await waits for what will come.
 func (r *run) await(what string, come func() bool) {
 	r.t.Helper()
+	await(r.t, r.ctx, what, come)
+}
+
+func await(t *testing.T, ctx context.Context, what string, come func() bool) {
+	t.Helper()
 	for !come() {
-		if r.ctx.Err() != nil {
-			r.t.Fatalf("still waiting for %s after %v", what, patience)
+		if ctx.Err() != nil {
+			t.Fatalf("still waiting for %s when the tests end", what)
 		}
 		time.Sleep(time.Millisecond)
 	}
