@@ -3,6 +3,7 @@
 package redislimit_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -60,6 +61,10 @@ func wantExpiries(t *testing.T, s *redistest.Server, prefix string) {
 			last = int64(c.ZRevRangeWithScores(ctx, key, 0, 0).Val()[0].Score) + 3600
 		case name[0] == ':': // a subject
 			last = redislimit.Outlasts(t, c.Get(ctx, key).Val()) + afterlife
+		default: // a note, or a mark, which is empty
+			if note := c.Get(ctx, key).Val(); note != "" {
+				last = int64(binary.BigEndian.Uint32([]byte(note[4:]))) + afterlife
+			}
 		}
 		if int64(at) < last {
 			t.Errorf("%q expires %d seconds too early", key, last-int64(at))
