@@ -45,7 +45,7 @@ func (v view) epoch() uint64 { return uint64(v >> viewShift) }
 func (b *breaker) init(opts *Options) {
 	b.circuit = circuit{
 		consecutive: opts.ConsecutiveFailures, recent: outcomes / 2,
-		minBackoff: opts.Backoff, maxBackoff: opts.longestBackoff(),
+		minBackoff: opts.Backoff, maxBackoff: max(opts.Backoff, min(50*opts.Backoff, time.Hour)),
 	}
 	b.publish()
 }
@@ -125,9 +125,6 @@ func (b *breaker) backoff() time.Duration {
 // outcomes is how many outcomes the circuit remembers.
 const outcomes = 64
 
-// longestBackoff is the longest wait before a probe or a merge.
-func (o *Options) longestBackoff() time.Duration { return max(o.Backoff, min(50*o.Backoff, time.Hour)) }
-
 // circuit is the breaker's rules: states and arithmetic, without a clock, a lock
 // or a goroutine. The caller says what happened and when.
 //
@@ -138,7 +135,7 @@ func (o *Options) longestBackoff() time.Duration { return max(o.Backoff, min(50*
 // counting, so that the share of failures stays the same.
 type circuit struct {
 	consecutive, recent    int           // failures that open it: in a row, and of the last 64
-	minBackoff, maxBackoff time.Duration // the shortest and the longest wait before a probe
+	minBackoff, maxBackoff time.Duration // the shortest and the longest wait before a probe or a merge
 
 	open bool
 	// epoch counts the changes and the failures that counted. A call keeps the epoch

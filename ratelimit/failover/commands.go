@@ -28,6 +28,9 @@ var ErrLocalOnly = errors.New("done in this process only; repeat it when the pri
 // Concurrent calls about one subject may take effect in another order here than at the
 // primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	type resetter interface {
+		Reset(context.Context, string) error
+	}
 	return change(ctx, l, "reset", subject, func(ctx context.Context, engine resetter) error {
 		err := engine.Reset(ctx, subject)
 		if err == nil {
@@ -35,10 +38,6 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 		}
 		return err
 	})
-}
-
-type resetter interface {
-	Reset(ctx context.Context, subject string) error
 }
 
 // Ban implements [ratelimit.Banner].

@@ -17,10 +17,9 @@
 //	                  | after budget  |                             |
 //	journal  empty    | fills . . . . . . . . . . . . . . . . . . . | is merged, empty
 //
-// So each process keeps the limits and bans, see [Options], and its usage is merged
-// later, except that of smooth quotas. Without a local engine Take returns an error instead,
-// which wraps [ratelimit.ErrUnavailable], and FailOpen of the middleware decides: 503, or the
-// request is admitted and not counted.
+// So each process keeps the limits and bans, within the bounds that [Options] states. Without a
+// local engine Take returns an error that wraps [ratelimit.ErrUnavailable], and FailOpen of the
+// middleware decides: 503, or the request is admitted and not counted.
 //
 // # The primary
 //

@@ -19,11 +19,11 @@ var must = testcheck.NoError
 // has also reached the windows of other plans.
 func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, others ...*ratelimit.Plan) error {
 	d := engine.Uncounted(p, max(-units, 0), time.Now())
-	for i := range of(p).Len() {
+	for i := range engine.Of(p).Len() {
 		d.States[i].Reset = max(d.States[i].Reset, time.Now().Unix()+1) // also of a bucket
 	}
 	for i, o := range others {
-		d.Receipt.Others[i] = fixedwindow.Window{Length: uint32(of(o).Kind(0) / time.Second), End: uint32(of(o).WindowEnd(0, d.Time))}
+		d.Receipt.Others[i] = fixedwindow.Window{Length: uint32(engine.Of(o).Kind(0) / time.Second), End: uint32(engine.Of(o).WindowEnd(0, d.Time))}
 	}
 	return j.enter(subject, &d, max(units, 0), "")
 }
@@ -131,7 +131,7 @@ func TestCallsEnd(t *testing.T) {
 			j := journal{bound: 100}
 			d := engine.Uncounted(test.plan, 0, time.Now())
 			if test.other != minuteAndDay {
-				d.Receipt.Others[0] = fixedwindow.Window{Length: uint32(of(test.other).Kind(0) / time.Second), End: uint32(of(test.other).WindowEnd(0, d.Time))}
+				d.Receipt.Others[0] = fixedwindow.Window{Length: uint32(engine.Of(test.other).Kind(0) / time.Second), End: uint32(engine.Of(test.other).WindowEnd(0, d.Time))}
 			}
 			d.Receipt.SetGeneration(1<<32 - 1)
 			must(t, j.enter("a", &d, 1, "id"))

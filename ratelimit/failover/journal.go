@@ -185,7 +185,8 @@ func (j *journal) bring(ctx context.Context, subject string) error {
 
 // merge makes the calls of e. A call that fails stays in the journal, and is repeated as it
 // is. One that the primary finds invalid is dropped.
-func (j *journal) merge(ctx context.Context, e *entry) error {
+func (j *journal) merge(ctx context.Context, e *entry) (err error) {
+	defer recovered(&err)
 	select {
 	case e.merging <- struct{}{}:
 		defer func() { <-e.merging }()
@@ -193,7 +194,7 @@ func (j *journal) merge(ctx context.Context, e *entry) error {
 		return ctx.Err()
 	}
 	for c, ok := j.next(e); ok; c, ok = j.next(e) {
-		switch err := j.send(ctx, e.subject, &c); {
+		switch err := j.primary.Adjust(ctx, e.subject, &c.d, c.units, c.id); {
 		case errors.Is(err, ratelimit.ErrInvalid):
 			j.lost.Add(1)
 		case err != nil:
@@ -226,11 +227,6 @@ func (j *journal) made(e *entry, id string) {
 		e.calls = e.calls[1:]
 		j.settle(e)
 	}
-}
-
-func (j *journal) send(ctx context.Context, subject string, c *call) (err error) {
-	defer recovered(&err)
-	return j.primary.Adjust(ctx, subject, &c.d, c.units, c.id)
 }
 
 // recovered makes a panic of the primary an error: in the background it ends the process.
@@ -298,8 +294,8 @@ func (e *entry) enter(c call, now int64) {
 // appendOpen appends the fixed and calendar windows that d names and that are open.
 func appendOpen(all []fixedwindow.Window, d *ratelimit.Decision, now int64) []fixedwindow.Window {
 	seconds := fixedwindow.Seconds(now)
-	for i := range of(d.Plan).Len() {
-		if kind, end := of(d.Plan).Kind(i), d.States[i].Reset; kind > 0 && end > seconds {
+	for i := range engine.Of(d.Plan).Len() {
+		if kind, end := engine.Of(d.Plan).Kind(i), d.States[i].Reset; kind > 0 && end > seconds {
 			all = append(all, fixedwindow.Window{Length: uint32(kind / time.Second), End: uint32(min(end, math.MaxUint32))})
 		}
 	}
@@ -316,8 +312,8 @@ func lastEnd(windows []fixedwindow.Window, p *ratelimit.Plan, now int64) (last i
 	for _, w := range windows {
 		last = max(last, int64(w.End))
 	}
-	for i := range of(p).Len() {
-		last = max(last, of(p).WindowEnd(i, now))
+	for i := range engine.Of(p).Len() {
+		last = max(last, engine.Of(p).WindowEnd(i, now))
 	}
 	return last
 }

@@ -25,10 +25,8 @@ type keeper struct {
 }
 
 func (k *keeper) init(l *Limiter) {
-	k.l = l
-	k.patience = max(time.Second, l.opts.Budget)
-	k.work = make(chan struct{}, 1)
-	k.roused = make(chan struct{}, 1)
+	k.l, k.patience = l, max(time.Second, l.opts.Budget)
+	k.work, k.roused = make(chan struct{}, 1), make(chan struct{}, 1)
 	k.ctx, k.stop = context.WithCancel(context.Background())
 }
 
@@ -84,7 +82,7 @@ func (k *keeper) run() {
 		case k.merge():
 			rest = k.l.opts.Backoff
 		default:
-			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.opts.longestBackoff())
+			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.breaker.circuit.maxBackoff)
 		}
 	}
 }

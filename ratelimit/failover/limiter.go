@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -43,9 +42,8 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{primary: primary, opts: opts}
+	l := &Limiter{primary: primary, opts: opts, mirror: mirror{local: local}}
 	l.journal.primary, l.journal.bound = adjuster, opts.JournalSize
-	l.mirror.local = local
 	l.breaker.init(&l.opts)
 	l.keeper.init(l)
 	return l, nil
@@ -218,6 +216,3 @@ func (l *Limiter) Stats() Stats {
 // Open reports whether the circuit is open: the primary is not called, and
 // [Options.Local] decides, if there is one. The readiness of a service may depend on it.
 func (l *Limiter) Open() bool { return l.breaker.look().open() }
-
-// of returns the numbers of a plan.
-func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

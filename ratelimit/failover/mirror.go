@@ -9,6 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A mirror keeps the local engine up to date: what the primary has decided about a
@@ -34,9 +35,8 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	if err != nil {
 		return
 	}
-	for i := range of(d.Plan).Len() {
-		missing := here.States[i].Remaining - d.States[i].Remaining
-		if missing > 0 {
+	for i := range engine.Of(d.Plan).Len() {
+		if missing := here.States[i].Remaining - d.States[i].Remaining; missing > 0 {
 			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
 			used.States[i], used.Receipt.Rounded[i] = d.States[i], d.Receipt.Rounded[i]
 			_ = m.local.Adjust(ctx, subject, &used, missing, "")
@@ -58,7 +58,7 @@ func matters(d *ratelimit.Decision) bool {
 	case ratelimit.Limited, ratelimit.Banned:
 		return true
 	}
-	p := of(d.Plan)
+	p := (*plan.Plan)(d.Plan)
 	for i := range p.Len() {
 		if d.States[i].Remaining*2 <= p.Quota(i).AtOnce() {
 			return true

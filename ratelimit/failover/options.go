@@ -106,10 +106,7 @@ func (o *Options) complete() error {
 }
 
 func complete[T cmp.Ordered](name string, value *T, standard, low, high T) error {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
+	*value = cmp.Or(*value, standard)
 	if *value < low || *value > high {
 		return fmt.Errorf("failover: Options.%s must be from %v to %v, got %v", name, low, high, *value)
 	}
