@@ -4,24 +4,34 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-func testPeek(e *engineTest) {
-	peeker, ok := e.engine.Limiter.(engine.Peeker)
+// capability returns the engine as a C, and skips the test if it is none.
+func capability[C any](e *engineTest) C {
+	c, ok := e.engine.Limiter.(C)
 	if !ok {
-		e.Skip("skipped: the engine is not a Peeker")
+		e.Skipf("skipped: the engine is not a %v", reflect.TypeFor[C]())
 	}
-	p := strict(penalty())
+	return c
+}
+
+type resetter interface {
+	Reset(ctx context.Context, subject string) error
+}
+
+func testPeek(e *engineTest) {
+	peeker, p := capability[engine.Peeker](e), strict(penalty())
 	if e.gaps.OneQuota {
 		p = ratelimit.MustPlan("strict", penalty(), ratelimit.PerHour(1))
 	}
 	peek := func() ratelimit.Decision {
 		e.Helper()
-		d, err := peeker.Peek(context.Background(), "a", p)
+		d, err := peeker.Peek(ctx, "a", p)
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -63,28 +73,22 @@ func testPeek(e *engineTest) {
 }
 
 func testReset(e *engineTest) {
-	resetter, ok := e.engine.Limiter.(interface {
-		Reset(ctx context.Context, subject string) error
-	})
-	if !ok {
-		e.Skip("skipped: the engine has no Reset")
-	}
-	p := plan(ratelimit.PerDay(1))
+	l, p := capability[resetter](e), plan(ratelimit.PerDay(1))
 	e.take(p)
 	e.takeN("b", p, 1)
-	if err := resetter.Reset(context.Background(), "a"); err != nil {
+	if err := l.Reset(ctx, "a"); err != nil {
 		e.Fatal(err)
 	}
 	e.want("after the reset", e.take(p), allowed, 0)
 	e.want("another subject", e.takeN("b", p, 1), limited, 0)
-	if err := resetter.Reset(context.Background(), "never seen"); err != nil {
+	if err := l.Reset(ctx, "never seen"); err != nil {
 		e.Errorf("reset of a subject that was never seen: %v", err)
 	}
 }
 
 // testUnmetered tests the plans that have no quotas.
 func testUnmetered(e *engineTest) {
-	ctx, p := context.Background(), plan(ratelimit.PerDay(100))
+	p := plan(ratelimit.PerDay(100))
 	e.take(p)
 	for _, c := range []struct {
 		plan    *ratelimit.Plan

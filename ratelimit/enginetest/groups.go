@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,7 +28,7 @@ func (e *engineTest) takeAll(charges ...ratelimit.Charge) []ratelimit.Decision {
 	for i := range decisions { // what was there before must not matter
 		decisions[i] = ratelimit.Decision{Outcome: banned, Struck: true, Applicable: 3, RetryAfter: 1, BanEnds: 1, StrikesLeft: 99}
 	}
-	if err := e.multiTaker().TakeAll(context.Background(), charges, decisions); err != nil {
+	if err := e.multiTaker().TakeAll(ctx, charges, decisions); err != nil {
 		e.Fatalf("TakeAll: %v", err)
 	}
 	for i := range decisions {
@@ -125,12 +124,12 @@ func testWrongGroups(e *engineTest) {
 		{"a subject twice", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: 1}, good}, ratelimit.ErrInvalid},
 		{"too many", make([]ratelimit.Charge, 9), ratelimit.ErrInvalid},
 	} {
-		err := m.TakeAll(context.Background(), call.charges, make([]ratelimit.Decision, len(call.charges)))
+		err := m.TakeAll(ctx, call.charges, make([]ratelimit.Decision, len(call.charges)))
 		if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) {
 			e.Errorf("%s: got error %v, want one that wraps %q", call.name, err, call.want)
 		}
 	}
-	if err := m.TakeAll(context.Background(), []ratelimit.Charge{good}, nil); !errors.Is(err, ratelimit.ErrInvalid) {
+	if err := m.TakeAll(ctx, []ratelimit.Charge{good}, nil); !errors.Is(err, ratelimit.ErrInvalid) {
 		e.Errorf("no room for the decision: got error %v, want one that wraps ErrInvalid", err)
 	}
 	e.want("wrong groups charge nothing", e.take(p), allowed, 9)
@@ -152,7 +151,7 @@ func testConcurrentGroups(e *engineTest) {
 			charges[i%3], charges[0] = charges[0], charges[i%3]
 			decisions := make([]ratelimit.Decision, len(charges))
 			for range each {
-				if err := m.TakeAll(context.Background(), charges, decisions); err != nil {
+				if err := m.TakeAll(ctx, charges, decisions); err != nil {
 					e.Error(err)
 					return
 				}

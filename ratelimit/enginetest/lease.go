@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,44 +14,23 @@ import (
 )
 
 var leases = []promise{
-	{
-		name: "leases a share", test: testLease,
-		text: "Lease charges a request, and a share of at most half of what every quota has left after it",
-	},
-	{
-		name: "refuses wrong leases", test: testWrongLeases,
-		text: "Lease with a wrong plan, subject, cost or wrong terms is an error that wraps ErrInvalid, and charges nothing",
-	},
-	{
-		name: "gives back a share", test: testLeaseBack, needsClock: true,
-		text: "Lease first gives back to the windows of an earlier answer that are open, and to no others",
-	},
-	{
-		name: "gives back nothing to a subject that was reset", test: testLeaseReset,
-		text: "units that were charged before a Reset are not given back after it; every answer tells which is which",
-	},
-	{
-		name: "strikes for requests that were refused elsewhere", test: testLeaseStrikes, needsClock: true, excluded: noPenalty,
-		text: "Denied requests are strikes if the request is refused too, can start a ban, and are forgotten otherwise",
-	},
-	{
-		name: "never leases more than the limit", test: testConcurrentLeases,
-		text: "concurrent leases, of which some come back, charge up to the limit and no more",
-	},
-}
-
-// leaser skips the test if the engine is none.
-func (e *engineTest) leaser() engine.Leaser {
-	l, ok := e.engine.Limiter.(engine.Leaser)
-	if !ok {
-		e.Skip("skipped: the engine is not a Leaser")
-	}
-	return l
+	{name: "leases a share", test: testLease,
+		text: "Lease charges a request, and a share of at most half of what every quota has left after it"},
+	{name: "refuses wrong leases", test: testWrongLeases,
+		text: "Lease with a wrong plan, subject, cost or wrong terms is an error that wraps ErrInvalid, and charges nothing"},
+	{name: "gives back a share", test: testLeaseBack, needsClock: true,
+		text: "Lease first gives back to the windows of an earlier answer that are open, and to no others"},
+	{name: "gives back nothing to a subject that was reset", test: testLeaseReset,
+		text: "units that were charged before a Reset are not given back after it; every answer tells which is which"},
+	{name: "strikes for requests that were refused elsewhere", test: testLeaseStrikes, needsClock: true, excluded: noPenalty,
+		text: "Denied requests are strikes if the request is refused too, can start a ban, and are forgotten otherwise"},
+	{name: "never leases more than the limit", test: testConcurrentLeases,
+		text: "concurrent leases, of which some come back, charge up to the limit and no more"},
 }
 
 func (e *engineTest) lease(subject string, p *ratelimit.Plan, cost int64, terms engine.Terms) ratelimit.Decision {
 	e.Helper()
-	d, err := e.leaser().Lease(context.Background(), subject, p, cost, terms)
+	d, err := capability[engine.Leaser](e).Lease(ctx, subject, p, cost, terms)
 	if err != nil {
 		e.Fatalf("Lease(%q, %v, %d, %+v): %v", subject, p, cost, terms, err)
 	}
@@ -124,7 +102,7 @@ func testLease(e *engineTest) {
 			e.Errorf("%s: Retry-After is %v, want until the window ends", test.name, d.RetryAfter)
 		}
 		if p, ok := e.engine.Limiter.(engine.Peeker); ok {
-			d, err := p.Peek(context.Background(), subject, test.plan)
+			d, err := p.Peek(ctx, subject, test.plan)
 			if err != nil || d.Remaining() != left {
 				e.Errorf("%s: then %d units are left (%v), want %d", test.name, d.Remaining(), err, left)
 			}
@@ -133,8 +111,7 @@ func testLease(e *engineTest) {
 }
 
 func testWrongLeases(e *engineTest) {
-	l, p, smooth := e.leaser(), plan(ratelimit.PerDay(10)), plan(ratelimit.PerDay(10).Smooth(5))
-	ctx := context.Background()
+	l, p, smooth := capability[engine.Leaser](e), plan(ratelimit.PerDay(10)), plan(ratelimit.PerDay(10).Smooth(5))
 	for _, call := range []struct {
 		name    string
 		subject string
@@ -195,16 +172,10 @@ func testLeaseBack(e *engineTest) {
 }
 
 func testLeaseReset(e *engineTest) {
-	resetter, ok := e.engine.Limiter.(interface {
-		Reset(ctx context.Context, subject string) error
-	})
-	if !ok {
-		e.Skip("skipped: the engine has no Reset")
-	}
-	p := plan(ratelimit.PerDay(100))
+	l, p := capability[resetter](e), plan(ratelimit.PerDay(100))
 	reset := func() {
 		e.Helper()
-		if err := resetter.Reset(context.Background(), "a"); err != nil {
+		if err := l.Reset(ctx, "a"); err != nil {
 			e.Fatal(err)
 		}
 	}
@@ -292,7 +263,7 @@ func testLeaseStrikes(e *engineTest) {
 // back.
 func testConcurrentLeases(e *engineTest) {
 	const holders, each, limit = 16, 60, 1000
-	l := e.leaser()
+	l := capability[engine.Leaser](e)
 	p := plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength}) // it does not end in the middle
 	var spent, held atomic.Int64
 	var wg sync.WaitGroup
@@ -301,7 +272,7 @@ func testConcurrentLeases(e *engineTest) {
 			var terms engine.Terms
 			for k := range each {
 				terms.More = int64(i + k%5)
-				d, err := l.Lease(context.Background(), "a", p, int64(k%2), terms)
+				d, err := l.Lease(ctx, "a", p, int64(k%2), terms)
 				if err != nil {
 					e.Error(err)
 					return

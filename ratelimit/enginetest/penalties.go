@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -152,8 +151,7 @@ func testBanClockBack(e *engineTest) {
 				e.Fatalf("back by %v: the end of the ban moves from %d to %d", step, d.BanEnds, again.BanEnds)
 			}
 		}
-		e.engine.Set(time.Unix(d.BanEnds, 0))
-		e.now = time.Unix(d.BanEnds, 0)
+		e.set(time.Unix(d.BanEnds, 0))
 		if d := e.take(p); d.Outcome == banned {
 			e.Errorf("back by %v: the ban goes on after its end", step)
 		}
@@ -181,11 +179,7 @@ func testGrowth(e *engineTest) {
 }
 
 func testLevelByHand(e *engineTest) {
-	banner, ok := e.engine.Limiter.(ratelimit.Banner)
-	if !ok {
-		e.Skip("skipped: the engine is not a Banner")
-	}
-	p := strict(penalty())
+	banner, p := capability[ratelimit.Banner](e), strict(penalty())
 	e.provoke(p)
 	for i, row := range []struct{ byHand, quiet, want time.Duration }{
 		{48 * time.Hour, 2 * time.Hour, 2 * time.Minute},
@@ -194,7 +188,7 @@ func testLevelByHand(e *engineTest) {
 		{48 * time.Hour, 8 * time.Hour, 4 * time.Minute},   // two of four steps are forgiven, and one is added
 		{48 * time.Hour, 10 * time.Hour, time.Minute},      // all are
 	} {
-		if err := banner.Ban(context.Background(), "a", row.byHand, ""); err != nil {
+		if err := banner.Ban(ctx, "a", row.byHand, ""); err != nil {
 			e.Fatal(err)
 		}
 		e.advance(row.byHand + time.Second + row.quiet)
@@ -206,12 +200,7 @@ func testLevelByHand(e *engineTest) {
 }
 
 func testBanByHand(e *engineTest) {
-	banner, ok := e.engine.Limiter.(ratelimit.Banner)
-	if !ok {
-		e.Skip("skipped: the engine is not a Banner")
-	}
-	ctx := context.Background()
-	p := plan(ratelimit.PerDay(10))
+	banner, p := capability[ratelimit.Banner](e), plan(ratelimit.PerDay(10))
 	e.take(p)
 	longest := strings.Repeat("é", 100)
 	for _, row := range []struct{ name, reason, want string }{

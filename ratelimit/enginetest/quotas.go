@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -56,7 +55,7 @@ func testConcurrent(e *engineTest) {
 		for range callers {
 			wg.Go(func() {
 				for range each {
-					if d, err := e.engine.Take(context.Background(), "a", plan(q), 1); err != nil {
+					if d, err := e.engine.Take(ctx, "a", plan(q), 1); err != nil {
 						e.Error(err)
 					} else if d.Allowed() {
 						admitted.Add(1)

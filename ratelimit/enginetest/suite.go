@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -93,7 +92,7 @@ func (e *engineTest) take(plan *ratelimit.Plan) ratelimit.Decision { return e.ta
 
 func (e *engineTest) takeN(subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
 	e.Helper()
-	d, err := e.engine.Take(context.Background(), subject, plan, cost)
+	d, err := e.engine.Take(ctx, subject, plan, cost)
 	if err != nil {
 		e.Fatalf("Take(%q, %v, %d): %v", subject, plan, cost, err)
 	}

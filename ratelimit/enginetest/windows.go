@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"errors"
 	"math"
 	"time"
@@ -105,7 +104,7 @@ func testWrongCalls(e *engineTest) {
 			{"an enormous cost", "a", p, 1 << 62, ratelimit.ErrCostExceedsLimit},
 			{"the largest cost", "a", p, math.MaxInt64, ratelimit.ErrCostExceedsLimit},
 		} {
-			d, err := e.engine.Take(context.Background(), call.subject, call.plan, call.cost)
+			d, err := e.engine.Take(ctx, call.subject, call.plan, call.cost)
 			if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) {
 				e.Errorf("%s: got %v and error %v, want one that wraps %q", call.name, d.Outcome, err, call.want)
 			}
@@ -120,7 +119,7 @@ func testWrongCalls(e *engineTest) {
 }
 
 func testNoSubject(e *engineTest) {
-	ctx, p := context.Background(), plan(ratelimit.PerDay(10))
+	p := plan(ratelimit.PerDay(10))
 	d := e.take(p)
 	refused := func(name string, err error) {
 		e.Helper()
@@ -132,9 +131,7 @@ func testNoSubject(e *engineTest) {
 		_, err := l.Peek(ctx, "", p)
 		refused("Peek", err)
 	}
-	if l, ok := e.engine.Limiter.(interface {
-		Reset(ctx context.Context, subject string) error
-	}); ok {
+	if l, ok := e.engine.Limiter.(resetter); ok {
 		refused("Reset", l.Reset(ctx, ""))
 	}
 	if l, ok := e.engine.Limiter.(engine.Adjuster); ok {
@@ -156,7 +153,7 @@ func testUncountable(e *engineTest) {
 		quotas = append(quotas, ratelimit.PerMinute(5).Smooth(5))
 	}
 	for _, q := range quotas {
-		if d, err := e.engine.Take(context.Background(), "a", plan(q), 1); !errors.Is(err, ratelimit.ErrInvalid) {
+		if d, err := e.engine.Take(ctx, "a", plan(q), 1); !errors.Is(err, ratelimit.ErrInvalid) {
 			e.Errorf("%v: got %v and error %v, want one that wraps %q", q, d.Outcome, err, ratelimit.ErrInvalid)
 		}
 	}
