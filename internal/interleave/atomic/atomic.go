@@ -44,33 +44,21 @@ type (
 
 func load[T any](p *T) T {
 	sched.Step(unsafe.Pointer(p), sched.Read, "load", nil)
-	if sched.Tracing() {
-		sched.Result(text(*p))
-	}
+	sched.Result(func() string { return text(*p) })
 	return *p
 }
 
-func store[T any](p *T, v T) {
-	sched.Step(unsafe.Pointer(p), sched.Write, "store", nil)
-	if sched.Tracing() {
-		sched.Result(text(v))
-	}
-	*p = v
-}
+func store[T any](p *T, v T) { update(p, "store", func(T) T { return v }) }
 
 func compareAndSwap[T comparable](p *T, old, v T) bool {
 	sched.Step(unsafe.Pointer(p), sched.Write, "cas", nil)
 	now := *p
 	if now != old {
-		if sched.Tracing() {
-			sched.Result(text(old) + " failed: " + text(now))
-		}
+		sched.Result(func() string { return text(old) + " failed: " + text(now) })
 		return false
 	}
 	*p = v
-	if sched.Tracing() {
-		sched.Result(text(old) + " -> " + text(v))
-	}
+	sched.Result(func() string { return text(old) + " -> " + text(v) })
 	return true
 }
 
@@ -79,9 +67,7 @@ func update[T any](p *T, what string, f func(T) T) (old T) {
 	sched.Step(unsafe.Pointer(p), sched.Write, what, nil)
 	old = *p
 	*p = f(old)
-	if sched.Tracing() {
-		sched.Result(text(old) + " -> " + text(*p))
-	}
+	sched.Result(func() string { return text(old) + " -> " + text(*p) })
 	return old
 }
 

@@ -94,14 +94,10 @@ func (r *run) written(p unsafe.Pointer, since int) bool {
 // abandoned unwinds a thread of a run that is over.
 type abandoned struct{}
 
-// Tracing reports whether the steps of the run are recorded, with what Result
-// is given.
-func Tracing() bool { return active != nil && active.trace != nil }
-
-// Result records what the last step of the calling thread read or did.
-func Result(text string) {
-	if last := len(active.trace) - 1; last >= 0 {
-		active.trace[last].Result = text
+// Result records what the last step of the calling thread read or did, if steps are recorded.
+func Result(text func() string) {
+	if active != nil && len(active.trace) > 0 {
+		active.trace[len(active.trace)-1].Result = text()
 	}
 }
 
