@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
@@ -165,6 +166,7 @@ func testEachMiddleware(t *testing.T, a Adapter) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	noon := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	old := deprecation.MustNew(deprecation.Options{Since: noon, Successor: "/v2", Errors: Errors})
 	removed := deprecation.MustNew(deprecation.Options{Since: noon.AddDate(-2, 0, 0), Sunset: noon.AddDate(-1, 0, 0), Successor: "/v2", Errors: Errors})
 	source := clientip.FromRemoteAddr()

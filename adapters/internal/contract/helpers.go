@@ -17,27 +17,17 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // Errors drops what it logs.
 var Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler), RequestID: middleware.RequestIDFrom}
 
-// noon is when the engines of the tests stand still.
-var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-
 // Limiter returns a middleware that allows ann 3 requests a minute.
 func Limiter(t *testing.T, o limit.Options) middleware.Middleware {
 	t.Helper()
-	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := ratelimit.MustPlan("three", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	o.Errors = Errors
-	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
-	}, o)
+	plan := ratelimit.MustPlan("three", ratelimit.Penalty{}, ratelimit.PerMinute(3))
+	limited, err := limit.New(NewClock().Engine(t), Caller(ratelimit.Caller{Subject: "user:ann", Plan: plan}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
