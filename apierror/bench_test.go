@@ -17,26 +17,6 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkRefusal is a 401 behind a limiter and security headers.
-func BenchmarkRefusal(b *testing.B) {
-	refused := apierror.New(http.StatusUnauthorized, "missing_api_key", "No API key was sent.").Preencoded()
-	value := []string{"value"}
-	var rs apierror.Responder
-	r := httptest.NewRequest(http.MethodGet, "/v1/pets", nil)
-	w := &discard{header: make(http.Header)}
-	b.ReportAllocs()
-	for b.Loop() {
-		clear(w.header)
-		for _, name := range []string{
-			"X-Request-Id", "Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy",
-			"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Www-Authenticate",
-		} {
-			w.header[name] = value
-		}
-		rs.Respond(w, r, refused)
-	}
-}
-
 // BenchmarkMux shows what Mux adds to a ServeMux, which is the second look-up of
 // the route.
 func BenchmarkMux(b *testing.B) {

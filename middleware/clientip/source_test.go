@@ -306,3 +306,11 @@ func must[V any](v V, err error) V {
 	}
 	return v
 }
+
+func TestAddrDoesNotAllocate(t *testing.T) {
+	source := must(clientip.FromXForwardedFor(prefixes("10.0.0.0/8")))
+	r := request("10.0.0.1:4711", "X-Forwarded-For", "[2001:db8::9%eth0]:443, 10.0.0.2")
+	if got := testing.AllocsPerRun(100, func() { source.Addr(r) }); got != 0 {
+		t.Errorf("Addr allocates %v times, want none", got)
+	}
+}

@@ -44,19 +44,6 @@ func options() deprecation.Options {
 	}
 }
 
-func BenchmarkHandler(b *testing.B) {
-	handlers := stack(deprecation.MustNew(options()))
-	for _, name := range []string{"bare", "handler", "headers, enforce", "both on path", "another path, passing"} {
-		b.Run(name, func(b *testing.B) {
-			serve := run(handlers[name])
-			b.ReportAllocs()
-			for b.Loop() {
-				serve()
-			}
-		})
-	}
-}
-
 // The links cost one allocation, and the wildcard of a pattern one for each
 // OnPath that matches.
 func TestAllocations(t *testing.T) {

@@ -43,28 +43,27 @@ func decision(heavy bool) ratelimit.Decision {
 	return d
 }
 
-// cases are the paths of a request. Benchmarks of the paths through the primary report
-// what a Limiter adds to its time.
-func cases(tb testing.TB) map[string]func() {
+// cases are the paths of a request.
+func cases(t *testing.T) map[string]func() {
 	limiter := func(primary ratelimit.Limiter, mode fallback) *failover.Limiter {
 		opts := failover.Options{
 			ConsecutiveFailures: 1, Backoff: time.Hour,
 			Budget: time.Minute, // a machine that is busy is no fault
 		}
 		if mode == withLocal {
-			opts.Local = newEngine(tb)
+			opts.Local = newEngine(t)
 		}
 		l, err := failover.New(primary, opts)
-		must(tb, err)
-		tb.Cleanup(func() { l.Close() })
+		must(t, err)
+		t.Cleanup(func() { l.Close() })
 		return l
 	}
 	request, cancel := context.WithCancel(context.Background())
-	tb.Cleanup(cancel)
+	t.Cleanup(cancel)
 	take := func(l *failover.Limiter, mayFail bool) func() {
 		return func() {
 			if _, err := l.Take(request, "owner-of-a-key-whose-name-is-0123456789abcdef", roomy, 1); err != nil && !mayFail {
-				tb.Fatal(err)
+				t.Fatal(err)
 			}
 		}
 	}
@@ -72,7 +71,7 @@ func cases(tb testing.TB) map[string]func() {
 		l := limiter(&constant{err: errDown}, mode)
 		take(l, true)()
 		if !l.Open() {
-			tb.Fatal("the circuit is not open")
+			t.Fatal("the circuit is not open")
 		}
 		return l
 	}
@@ -100,16 +99,5 @@ func TestAllocations(t *testing.T) {
 		if got := testing.AllocsPerRun(1000, take[test.name]); got > test.want {
 			t.Errorf("%s: %v allocations a decision, want at most %v", test.name, got, test.want)
 		}
-	}
-}
-
-func BenchmarkTake(b *testing.B) {
-	for name, take := range cases(b) {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				take()
-			}
-		})
 	}
 }
