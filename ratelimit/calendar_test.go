@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,110 +21,6 @@ func location(t *testing.T, name string) *time.Location {
 	loc, err := time.LoadLocation(name)
 	must(t, err)
 	return loc
-}
-
-func TestCalendarQuotaText(t *testing.T) {
-	berlin := location(t, "Europe/Berlin")
-	for text, want := range map[string]ratelimit.Quota{
-		"10000/month":                          ratelimit.PerMonth(10000),
-		"10000/month from 17":                  ratelimit.PerMonth(10000).From(17),
-		"10000/month from 31":                  ratelimit.PerMonth(10000).From(31),
-		"10000/month in Europe/Berlin":         ratelimit.PerMonth(10000).In(berlin),
-		"10000/month from 17 in Europe/Berlin": ratelimit.PerMonth(10000).From(17).In(berlin),
-		"1000/day in Europe/Berlin":            ratelimit.PerDay(1000).In(berlin),
-		"1000/day in UTC":                      ratelimit.PerDay(1000).In(time.UTC),
-		"1000/day in Etc/GMT+5":                ratelimit.PerDay(1000).In(location(t, "Etc/GMT+5")),
-	} {
-		got, err := parse(text)
-		if err != nil || got != want {
-			t.Errorf("%q = %v, %v, want %v", text, got, err, want)
-		}
-		if got.String() != text {
-			t.Errorf("%q is written as %q", text, got)
-		}
-		b, err := want.MarshalText()
-		if err != nil || string(b) != text {
-			t.Errorf("%q is marshalled as %q, %v", text, b, err)
-		}
-		if got.In(location(t, "Asia/Tokyo")).Window != got.Window || got.In(time.UTC).Window != got.Window {
-			t.Errorf("%q: a window of another kind", text)
-		}
-	}
-	for text, same := range map[string]string{
-		"5/month from 1":        "5/month",
-		"5/month in UTC":        "5/month",
-		"5/month from 1 in UTC": "5/month",
-	} {
-		if q, err := parse(text); err != nil || q.String() != same {
-			t.Errorf("%q = %v, %v, want %s", text, q, err, same)
-		}
-	}
-	if ratelimit.PerDay(5) == ratelimit.PerDay(5).In(time.UTC) {
-		t.Error("the day of PerDay is a window of its own")
-	}
-}
-
-func TestCalendarQuotaTextRefused(t *testing.T) {
-	const (
-		from = "a month must begin on a day from 1 to 31, such as month from 17"
-		only = "only a month can have a day to begin from, and only a day or a month a time zone"
-		zone = "must be a name such as Europe/Berlin or UTC"
-	)
-	for text, want := range map[string]string{
-		"5/month from 0":             from,
-		"5/month from 32":            from,
-		"5/month from -1":            from,
-		"5/month from 017":           from,
-		"5/month from ":              from,
-		"5/month from":               from,
-		"5/month from x":             from,
-		"5/month from 17 ":           from,
-		"5/month from 5 from 6":      from,
-		"5/day from 17":              only,
-		"5/720h from 17":             only,
-		"5/hour in UTC":              only,
-		"5/24h in UTC":               only,
-		"5/day from 3 in UTC":        only,
-		"5/month in ":                zone,
-		"5/month in":                 zone,
-		"5/day in":                   zone,
-		"5/month in Local":           zone,
-		"5/month in ../etc":          zone,
-		"5/month in Europe//Berlin":  zone,
-		"5/month in /Europe/Berlin":  zone,
-		"5/month in a in b":          zone,
-		"5/month in Middle/Earth":    `the time zone "Middle/Earth" is not known: unknown time zone Middle/Earth`,
-		"0/month":                    "the limit must be from 1 to 9007199254740991, got 0",
-		"5/768h1s":                   "the window of 768h0m1s is reserved",
-		"5/172801s":                  "the window of 48h0m1s is reserved",
-		"5/month in UTC from 17":     zone,
-		"5/Month":                    "the window must be second",
-		"5/month from 17 in Nowhere": `the time zone "Nowhere" is not known`,
-	} {
-		if q, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v and error %v, want one that says %s", text, q, err, want)
-		}
-	}
-}
-
-func TestCalendarQuotaRefused(t *testing.T) {
-	changed := ratelimit.PerMonth(5)
-	changed.Window = time.Hour
-	for want, q := range map[string]ratelimit.Quota{
-		"Quota.From is for PerMonth only":              ratelimit.PerDay(5).From(3),
-		"Quota.From must be a day from 1 to 31, got 0": ratelimit.PerMonth(5).From(0),
-		"Quota.In is for PerDay and PerMonth only":     ratelimit.PerHour(5).In(time.UTC),
-		"Quota.In must be a location, got nil":         ratelimit.PerMonth(5).In(nil),
-		"Quota.Window of 1h is reserved":               changed,
-		"Quota.Window of 768h0m1s is reserved":         {Limit: 5, Window: ratelimit.PerMonth(5).Window},
-		"a second quota with the window month":         ratelimit.PerMonth(7).From(9),
-		"a second quota with the window day in a z":    ratelimit.PerDay(7).In(location(t, "Asia/Tokyo")),
-	} {
-		_, err := ratelimit.NewPlan("p", ratelimit.Penalty{}, ratelimit.PerMonth(9), ratelimit.PerDay(8).In(time.UTC), q)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: got error %v, want one that says %s", q, err, want)
-		}
-	}
 }
 
 // A zone is the same by whatever pointer, and has a text form only if its name leads

@@ -15,69 +15,69 @@ import (
 )
 
 func TestNewPlanRefuses(t *testing.T) {
-	minute, day := ratelimit.PerMinute(60), ratelimit.PerDay(1000)
-	with := func(change func(*ratelimit.Penalty)) ratelimit.Penalty {
-		p := ratelimit.DefaultPenalty()
-		change(&p)
-		return p
-	}
-	quotas := []ratelimit.Quota{minute}
 	const seconds = "must be whole seconds from 1s to 8784h, got "
-	for _, test := range []struct {
-		penalty ratelimit.Penalty
-		quotas  []ratelimit.Quota
-		want    string
-	}{
-		{ratelimit.Penalty{}, nil, "a plan must have 1 to 4 quotas, got 0"},
-		{
-			ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}},
-			"a plan must have 1 to 4 quotas, got 5",
-		},
-		{ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}, "quota 2: Quota.Limit must be from 1 to 9007199254740991, got 0"},
-		{
-			ratelimit.Penalty{}, []ratelimit.Quota{minute, {Limit: 1, Window: 1500 * time.Millisecond}},
-			"quota 2: Quota.Window " + seconds + "1.5s",
-		},
-		{
-			ratelimit.Penalty{}, []ratelimit.Quota{minute, ratelimit.PerMinute(7)},
-			"quota 2: a second quota with the window 1m; each must have a window of its own",
-		},
-		{
-			with(func(p *ratelimit.Penalty) { p.Strikes = 0 }), quotas,
-			"Penalty.Strikes must be from 1 to 10000, got 0; only the zero Penalty, which never bans, has 0",
-		},
-		{with(func(p *ratelimit.Penalty) { p.Strikes = 10_001 }), quotas, "Penalty.Strikes must be from 1 to 10000, got 10001"},
-		{with(func(p *ratelimit.Penalty) { p.Grace = -1 }), quotas, "Penalty.Grace must be whole milliseconds from 0s to 1h, got -1ns"},
-		{with(func(p *ratelimit.Penalty) { p.Grace = time.Microsecond }), quotas, "Penalty.Grace must be whole milliseconds from 0s to 1h, got 1µs"},
-		{
-			with(func(p *ratelimit.Penalty) { p.Grace = time.Hour + time.Millisecond }), quotas,
-			"Penalty.Grace must be whole milliseconds from 0s to 1h, got 1h0m0.001s",
-		},
-		{with(func(p *ratelimit.Penalty) { p.Decay = -time.Second }), quotas, "Penalty.Decay " + seconds + "-1s"},
-		{with(func(p *ratelimit.Penalty) { p.Decay = 1500 * time.Millisecond }), quotas, "Penalty.Decay " + seconds + "1.5s"},
-		{with(func(p *ratelimit.Penalty) { p.Decay = fixedwindow.MaxLength + time.Second }), quotas, "Penalty.Decay " + seconds + "8784h0m1s"},
-		{with(func(p *ratelimit.Penalty) { p.Ban = 0 }), quotas, "Penalty.Ban " + seconds + "0s"},
-		{with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), quotas, "Penalty.Ban " + seconds + "1.5s"},
-		{with(func(p *ratelimit.Penalty) { p.Ban = fixedwindow.MaxLength + time.Second }), quotas, "Penalty.Ban " + seconds + "8784h0m1s"},
-		{with(func(p *ratelimit.Penalty) { p.Growth = 101 }), quotas, "Penalty.Growth must be from 1 to 100, got 101"},
-		{with(func(p *ratelimit.Penalty) { p.Growth = 0 }), quotas, "Penalty.Growth must be from 1 to 100, got 0"},
-		{with(func(p *ratelimit.Penalty) { p.Max = time.Second }), quotas, "Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 1s"},
-		{
-			with(func(p *ratelimit.Penalty) { p.Max += time.Millisecond }), quotas,
-			"Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 24h0m0.001s",
-		},
-		{
-			with(func(p *ratelimit.Penalty) { p.Max = fixedwindow.MaxLength + time.Second }), quotas,
-			"Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 8784h0m1s",
-		},
-		{with(func(p *ratelimit.Penalty) { p.Forgive = fixedwindow.MaxLength + time.Second }), quotas, "Penalty.Forgive " + seconds + "8784h0m1s"},
-		{with(func(p *ratelimit.Penalty) { p.Forgive = 0 }), quotas, "Penalty.Forgive " + seconds + "0s"},
+	const longest = "Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got "
+	const grace = "Penalty.Grace must be whole milliseconds from 0s to 1h, got "
+	too := fixedwindow.MaxLength + time.Second
+	for want, change := range map[string]func(*ratelimit.Penalty){
+		"Penalty.Strikes must be from 1 to 10000, got 0; only the zero Penalty, which never bans, has 0": func(p *ratelimit.Penalty) { p.Strikes = 0 },
+		"Penalty.Strikes must be from 1 to 10000, got 10001":                                             func(p *ratelimit.Penalty) { p.Strikes = 10_001 },
+		grace + "-1ns":                                  func(p *ratelimit.Penalty) { p.Grace = -1 },
+		grace + "1µs":                                   func(p *ratelimit.Penalty) { p.Grace = time.Microsecond },
+		grace + "1h0m0.001s":                            func(p *ratelimit.Penalty) { p.Grace = time.Hour + time.Millisecond },
+		"Penalty.Decay " + seconds + "-1s":              func(p *ratelimit.Penalty) { p.Decay = -time.Second },
+		"Penalty.Decay " + seconds + "1.5s":             func(p *ratelimit.Penalty) { p.Decay = 1500 * time.Millisecond },
+		"Penalty.Decay " + seconds + "8784h0m1s":        func(p *ratelimit.Penalty) { p.Decay = too },
+		"Penalty.Ban " + seconds + "0s":                 func(p *ratelimit.Penalty) { p.Ban = 0 },
+		"Penalty.Ban " + seconds + "1.5s":               func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond },
+		"Penalty.Ban " + seconds + "8784h0m1s":          func(p *ratelimit.Penalty) { p.Ban = too },
+		"Penalty.Growth must be from 1 to 100, got 101": func(p *ratelimit.Penalty) { p.Growth = 101 },
+		"Penalty.Growth must be from 1 to 100, got 0":   func(p *ratelimit.Penalty) { p.Growth = 0 },
+		longest + "1s":                                  func(p *ratelimit.Penalty) { p.Max = time.Second },
+		longest + "24h0m0.001s":                         func(p *ratelimit.Penalty) { p.Max += time.Millisecond },
+		longest + "8784h0m1s":                           func(p *ratelimit.Penalty) { p.Max = too },
+		"Penalty.Forgive " + seconds + "8784h0m1s":      func(p *ratelimit.Penalty) { p.Forgive = too },
+		"Penalty.Forgive " + seconds + "0s":             func(p *ratelimit.Penalty) { p.Forgive = 0 },
 	} {
-		_, err := ratelimit.NewPlan("free", test.penalty, test.quotas...)
-		if want := `ratelimit: plan "free": ` + test.want; err == nil || err.Error() != want {
+		penalty := ratelimit.DefaultPenalty()
+		change(&penalty)
+		_, err := ratelimit.NewPlan("free", penalty, ratelimit.PerMinute(60))
+		if want := `ratelimit: plan "free": ` + want; err == nil || err.Error() != want {
 			t.Errorf("got error %v, want %s", err, want)
 		}
 	}
+
+	minute, day, month := ratelimit.PerMinute(60), ratelimit.PerDay(8).In(time.UTC), ratelimit.PerMonth(9)
+	changed := month
+	changed.Window = time.Hour
+	for want, quotas := range map[string][]ratelimit.Quota{
+		"a plan must have 1 to 4 quotas, got 0":                                          nil,
+		"a plan must have 1 to 4 quotas, got 5":                                          {minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}},
+		"quota 2: Quota.Limit must be from 1 to 9007199254740991, got 0":                 {minute, {Window: time.Hour}},
+		"quota 2: Quota.Window " + seconds + "1.5s":                                      {minute, {Limit: 1, Window: 1500 * time.Millisecond}},
+		"quota 2: a second quota with the window 1m; each must have a window of its own": {minute, ratelimit.PerMinute(7)},
+		"a second smooth quota with the window 1m;":                                      {minute.Smooth(10), ratelimit.PerMinute(90).Smooth(9)},
+		"a second quota with the window month":                                           {month, ratelimit.PerMonth(7).From(9)},
+		"a second quota with the window day in a z":                                      {day, ratelimit.PerDay(7).In(location(t, "Asia/Tokyo"))},
+		"windows of fixed lengths only":                                                  {ratelimit.PerDay(60).Smooth(6).In(time.UTC)},
+		"Quota.From is for PerMonth only":                                                {ratelimit.PerDay(5).From(3)},
+		"Quota.From must be a day from 1 to 31, got 0":                                   {ratelimit.PerMonth(5).From(0)},
+		"Quota.In is for PerDay and PerMonth only":                                       {ratelimit.PerHour(5).In(time.UTC)},
+		"Quota.In must be a location, got nil":                                           {ratelimit.PerMonth(5).In(nil)},
+		"Quota.Window of 1h is reserved":                                                 {changed},
+		"Quota.Window of 768h0m1s is reserved":                                           {{Limit: 5, Window: month.Window}},
+	} {
+		_, err := ratelimit.NewPlan("free", ratelimit.Penalty{}, quotas...)
+		if err == nil || !strings.HasPrefix(err.Error(), `ratelimit: plan "free": `) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got error %v, want one that says %s", quotas, err, want)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustPlan made a plan without quotas")
+		}
+	}()
+	ratelimit.MustPlan("free", ratelimit.Penalty{})
 }
 
 func TestNewPlanTakesTheBounds(t *testing.T) {
@@ -112,25 +112,6 @@ func TestPlanOrdersQuotas(t *testing.T) {
 	}
 }
 
-func TestPlanCheck(t *testing.T) {
-	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
-	for cost, ok := range map[int64]bool{-1: false, 0: false, 1: true, 5: true, 6: false, 11: false} {
-		_, err := engine.Decide("a", p, cost)
-		if (err == nil) != ok || err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
-			t.Errorf("Check of cost %d: %v", cost, err)
-		}
-		if errors.Is(err, ratelimit.ErrCostExceedsLimit) != (cost > 5) {
-			t.Errorf("Check of cost %d: %v, want ErrCostExceedsLimit for what is over a limit and nothing else", cost, err)
-		}
-	}
-	if _, err := engine.Decide("a", (*ratelimit.Plan)(nil), 1); !errors.Is(err, ratelimit.ErrInvalid) {
-		t.Errorf("no plan: %v", err)
-	}
-	if _, err := engine.Decide("", p, 1); !errors.Is(err, ratelimit.ErrInvalid) {
-		t.Errorf("no subject: %v", err)
-	}
-}
-
 // A service may make a plan for each request, from the quotas of its customer.
 func TestNewPlanAllocatesLittle(t *testing.T) {
 	quotas := []ratelimit.Quota{ratelimit.PerDay(100_000), ratelimit.PerMinute(1000)}
@@ -142,29 +123,22 @@ func TestNewPlanAllocatesLittle(t *testing.T) {
 	}
 }
 
-func TestWithoutPenaltyIsOnePlan(t *testing.T) {
+// All calls return one plan, concurrent ones too.
+func TestWithoutPenalty(t *testing.T) {
 	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	made := make(chan *ratelimit.Plan)
 	const callers = 8
 	for range callers {
 		go func() { made <- p.WithoutPenalty() }()
 	}
-	first := <-made
+	without := <-made
 	for range callers - 1 {
-		if <-made != first {
+		if <-made != without {
 			t.Error("concurrent calls of WithoutPenalty returned different plans")
 		}
 	}
-}
-
-func TestWithoutPenalty(t *testing.T) {
-	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
-	without := p.WithoutPenalty()
-	if without.Penalty() != (ratelimit.Penalty{}) || without.String() != p.String() {
+	if without.Penalty() != (ratelimit.Penalty{}) || without.String() != p.String() || without.WithoutPenalty() != without {
 		t.Errorf("got %v with %+v, want the same quotas and no penalty", without, without.Penalty())
-	}
-	if p.WithoutPenalty() != without || without.WithoutPenalty() != without {
-		t.Error("WithoutPenalty made another plan")
 	}
 	if p.Penalty() != ratelimit.DefaultPenalty() {
 		t.Errorf("the plan itself lost its penalty: %+v", p.Penalty())
@@ -271,13 +245,4 @@ func TestNextBan(t *testing.T) {
 	if _, got := engine.Penalty(p).NextBan(254, 0); got != time.Minute {
 		t.Errorf("without growth: %v, want 1m", got)
 	}
-}
-
-func TestMustPlanPanics(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a plan without quotas was made")
-		}
-	}()
-	ratelimit.MustPlan("free", ratelimit.Penalty{})
 }
