@@ -112,51 +112,28 @@ func TestParseLimits(t *testing.T) {
 		bad     string
 		want    string
 	}{
-		{
-			"size", jsonbody.Options{MaxBytes: 10}, `"12345678"`, `"123456789"`,
-			"The request body is larger than 10 bytes.",
-		},
-		{
-			"default size", jsonbody.Options{},
-			`"` + strings.Repeat("x", 65534) + `"`, `"` + strings.Repeat("x", 65535) + `"`,
-			"The request body is larger than 65536 bytes.",
-		},
-		{
-			"depth", jsonbody.Options{MaxDepth: 3}, `{"a":[{"b":1}]}`, `{"a":[{"b":[]}]}`,
-			"The request body is nested more than 3 levels deep.",
-		},
-		{
-			"default depth", jsonbody.Options{}, nested(16), nested(17),
-			"The request body is nested more than 16 levels deep.",
-		},
-		{
-			"values", jsonbody.Options{MaxValues: 4}, `{"a":[1,2]}`, `{"a":[1,2,3]}`,
-			"The request body has more than 4 values.",
-		},
-		{
-			"default values", jsonbody.Options{}, list(2499), list(2500),
-			"The request body has more than 2500 values.",
-		},
-		{
-			"number", jsonbody.Options{}, "-1." + strings.Repeat("1", 97), "-1." + strings.Repeat("1", 98),
-			"The request body is a number of more than 100 characters.",
-		},
-		{
-			"exponent", jsonbody.Options{}, `[1e308,1e-308,1E+308]`, `[1e309]`,
-			"The request body is not valid: /0 is a number with an exponent beyond 308.",
-		},
-		{
-			"negative exponent", jsonbody.Options{}, `1e-308`, `1e-309`,
-			"The request body is a number with an exponent beyond 308.",
-		},
-		{
-			"zeros of the exponent", jsonbody.Options{}, `[1e0000308,1e-0000308]`, `1e0000309`,
-			"The request body is a number with an exponent beyond 308.",
-		},
-		{
-			"path", jsonbody.Options{}, "[" + name(509) + "," + name(509) + "]", name(510),
-			"The request body is not valid: /a has a member with a path of more than 512 bytes.",
-		},
+		{"size", jsonbody.Options{MaxBytes: 10}, `"12345678"`, `"123456789"`,
+			"The request body is larger than 10 bytes."},
+		{"default size", jsonbody.Options{}, `"` + strings.Repeat("x", 65534) + `"`, `"` + strings.Repeat("x", 65535) + `"`,
+			"The request body is larger than 65536 bytes."},
+		{"depth", jsonbody.Options{MaxDepth: 3}, `{"a":[{"b":1}]}`, `{"a":[{"b":[]}]}`,
+			"The request body is nested more than 3 levels deep."},
+		{"default depth", jsonbody.Options{}, nested(16), nested(17),
+			"The request body is nested more than 16 levels deep."},
+		{"values", jsonbody.Options{MaxValues: 4}, `{"a":[1,2]}`, `{"a":[1,2,3]}`,
+			"The request body has more than 4 values."},
+		{"default values", jsonbody.Options{}, list(2499), list(2500),
+			"The request body has more than 2500 values."},
+		{"number", jsonbody.Options{}, "-1." + strings.Repeat("1", 97), "-1." + strings.Repeat("1", 98),
+			"The request body is a number of more than 100 characters."},
+		{"exponent", jsonbody.Options{}, `[1e308,1e-308,1E+308]`, `[1e309]`,
+			"The request body is not valid: /0 is a number with an exponent beyond 308."},
+		{"negative exponent", jsonbody.Options{}, `1e-308`, `1e-309`,
+			"The request body is a number with an exponent beyond 308."},
+		{"zeros of the exponent", jsonbody.Options{}, `[1e0000308,1e-0000308]`, `1e0000309`,
+			"The request body is a number with an exponent beyond 308."},
+		{"path", jsonbody.Options{}, "[" + name(509) + "," + name(509) + "]", name(510),
+			"The request body is not valid: /a has a member with a path of more than 512 bytes."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := bodyOf[any](t, `{}`, tt.options)

@@ -38,27 +38,6 @@ func show(h http.Handler, path string) {
 	fmt.Printf("%s: %d, remaining %q\n", path, w.Code, w.Header().Get("X-RateLimit-Remaining"))
 }
 
-// Health checks and the like are not counted.
-func Example_unlimitedPlan() {
-	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	unlimited := ratelimit.UnlimitedPlan("unlimited")
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-		if r.URL.Path == "/healthz" {
-			return ratelimit.Caller{Subject: "health", Plan: unlimited}, nil
-		}
-		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
-	}, limit.Options{}))
-	api := limited(http.HandlerFunc(hello))
-	show(api, "/notes")
-	show(api, "/healthz")
-	show(api, "/notes")
-	// Output:
-	// /notes: 200, remaining "59"
-	// /healthz: 200, remaining ""
-	// /notes: 200, remaining "58"
-}
-
 // An export costs as much as twenty other requests.
 func ExampleOptions_cost() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(30))
