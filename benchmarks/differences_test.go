@@ -82,30 +82,15 @@ func TestWhenToComeBack(t *testing.T) {
 		want answer
 		wait func(a answer) time.Duration
 	}{
-		"gatehouse": {
-			answer{"3600", "946771200", "admitted"},
-			func(a answer) time.Duration { return seconds(a.RetryAfter) },
-		},
-		"throttled": {
-			answer{"3601", "3601", "admitted"},
-			func(a answer) time.Duration { return seconds(a.RetryAfter) },
-		},
+		"gatehouse": {answer{"3600", "946771200", "admitted"}, func(a answer) time.Duration { return seconds(a.RetryAfter) }},
+		"throttled": {answer{"3601", "3601", "admitted"}, func(a answer) time.Duration { return seconds(a.RetryAfter) }},
 		// The whole window, whatever is left of it; and at Reset the request of
 		// the day before still counts in full.
-		"httprate": {
-			answer{"86400", "946771200", "denied"},
-			func(a answer) time.Duration { return until(a.Reset) },
-		},
+		"httprate": {answer{"86400", "946771200", "denied"}, func(a answer) time.Duration { return until(a.Reset) }},
 		// Reset is rounded down, and there is no Retry-After.
-		"ulule": {
-			answer{"", "946771200", "denied"},
-			func(a answer) time.Duration { return until(a.Reset) },
-		},
+		"ulule": {answer{"", "946771200", "denied"}, func(a answer) time.Duration { return until(a.Reset) }},
 		// Reset is a constant.
-		"tollbooth": {
-			answer{"", "1", "denied"},
-			func(a answer) time.Duration { return seconds(a.Reset) },
-		},
+		"tollbooth": {answer{"", "1", "denied"}, func(a answer) time.Duration { return seconds(a.Reset) }},
 	} {
 		t.Run(peer, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

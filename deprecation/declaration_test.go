@@ -45,10 +45,7 @@ func TestNewRefuses(t *testing.T) {
 			"space", deprecation.Options{Since: since, Documentation: "https://docs.example/get pet"},
 			`deprecation: Options.Documentation must be an absolute URL or an absolute path, got "https://docs.example/get pet": it has the character ' ', which must be percent-encoded`,
 		},
-		{
-			"relative path", link("pets"),
-			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets": it is relative`,
-		},
+		{"relative path", link("pets"), `deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets": it is relative`},
 		{
 			"half a percent sequence", link("/v1/pets?q=%7"),
 			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets?q=%7": invalid URL escape "%7"`,
@@ -65,14 +62,8 @@ func TestNewRefuses(t *testing.T) {
 			"brownout without sunset", deprecation.Options{Since: since, Brownouts: []deprecation.Brownout{{Start: since, End: sunset}}},
 			"deprecation: Options.Brownouts[0] needs Options.Sunset, which is not set",
 		},
-		{
-			"brownout without start", brownouts(deprecation.Brownout{End: at(-time.Hour)}),
-			"deprecation: Options.Brownouts[0].Start must be set",
-		},
-		{
-			"brownout without end", brownouts(deprecation.Brownout{Start: at(-time.Hour)}),
-			"deprecation: Options.Brownouts[0].End must be set",
-		},
+		{"brownout without start", brownouts(deprecation.Brownout{End: at(-time.Hour)}), "deprecation: Options.Brownouts[0].Start must be set"},
+		{"brownout without end", brownouts(deprecation.Brownout{Start: at(-time.Hour)}), "deprecation: Options.Brownouts[0].End must be set"},
 		{
 			"empty brownout", brownouts(deprecation.Brownout{Start: at(-2), End: at(-1)}, deprecation.Brownout{Start: at(-time.Second), End: at(-time.Second)}),
 			"deprecation: Options.Brownouts[1].End must be after its Start (2030-12-04T23:59:59Z), got 2030-12-04T23:59:59Z",

@@ -51,10 +51,7 @@ func TestFromHeader(t *testing.T) {
 			"repeated in a line", http.Header{"Deprecation": {deprecationValue + ", " + deprecationValue}},
 			deprecation.Notice{}, true, `deprecation: Deprecation must be "@" and Unix seconds, got "@1764892800, @1764892800"`,
 		},
-		{
-			"empty", http.Header{"Sunset": {""}},
-			deprecation.Notice{}, true, `deprecation: Sunset must be an HTTP-date in GMT, got ""`,
-		},
+		{"empty", http.Header{"Sunset": {""}}, deprecation.Notice{}, true, `deprecation: Sunset must be an HTTP-date in GMT, got ""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok, err := deprecation.FromHeader(tt.header)

@@ -151,11 +151,7 @@ func get(fields ...string) func(*cell) {
 
 // ranges are parts of files and conditional requests.
 var ranges = []behaviour{
-	{
-		name:  "a whole file, by sendfile",
-		proof: [2]string{"the connection was given the file", "status 200, Content-Length 1000000"},
-		serve: serveFile,
-	},
+	{name: "a whole file, by sendfile", proof: [2]string{"the connection was given the file", "status 200, Content-Length 1000000"}, serve: serveFile},
 	{
 		name:  "a copied file, by sendfile",
 		proof: [2]string{"the connection was given the file", "body 1000000 bytes"},
@@ -177,12 +173,7 @@ var ranges = []behaviour{
 		serve: serveFile,
 		ask:   get("Range", "bytes=11-100010"),
 	},
-	{
-		name:  "the last bytes",
-		proof: [2]string{"status 206, Content-Length 5", "status 206, Content-Length 5"},
-		serve: serveFile,
-		ask:   get("Range", "bytes=-5"),
-	},
+	{name: "the last bytes", proof: [2]string{"status 206, Content-Length 5", "status 206, Content-Length 5"}, serve: serveFile, ask: get("Range", "bytes=-5")},
 	{
 		name:  "several ranges",
 		proof: [2]string{`part bytes 20-29/1000000: "0123456789"`, `part bytes 20-29/1000000: "0123456789"`},
@@ -212,18 +203,8 @@ var ranges = []behaviour{
 		serve: serveFile,
 		ask:   func(c *cell) { c.do(http.MethodHead, "/", nil, "Range", "bytes=0-9") },
 	},
-	{
-		name:  "304",
-		proof: [2]string{"status 304", "status 304"},
-		serve: serveFile,
-		ask:   get("If-None-Match", `"v1"`),
-	},
-	{
-		name:  "412",
-		proof: [2]string{"status 412", "status 412"},
-		serve: serveFile,
-		ask:   get("If-Match", `"v0"`),
-	},
+	{name: "304", proof: [2]string{"status 304", "status 304"}, serve: serveFile, ask: get("If-None-Match", `"v1"`)},
+	{name: "412", proof: [2]string{"status 412", "status 412"}, serve: serveFile, ask: get("If-Match", `"v0"`)},
 }
 
 func severalRanges(c *cell) {

@@ -32,12 +32,7 @@ var bothRead = [2]string{`read "data: 1\n\n"`, `read "data: 1\n\n"`}
 
 // streams are responses, and requests, that arrive bit by bit.
 var streams = []behaviour{
-	{
-		name:  "http.Flusher",
-		proof: bothRead,
-		serve: flushes(func(w http.ResponseWriter) error { w.(http.Flusher).Flush(); return nil }),
-		ask:   readFlushed,
-	},
+	{name: "http.Flusher", proof: bothRead, serve: flushes(func(w http.ResponseWriter) error { w.(http.Flusher).Flush(); return nil }), ask: readFlushed},
 	{
 		name:  "ResponseController.Flush",
 		proof: bothRead,
