@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
@@ -140,6 +141,16 @@ func TestAdjustInAnOutage(t *testing.T) {
 			d := r.take("a", daily)
 			r.adjust("a", &d, math.MaxInt64)
 			r.adjust("a", &d, 3)
+		}},
+		{"the largest costs, which neither wrap nor grant anything", largest, "0/24h0m0s", func(r *rig) {
+			r.lose()
+			r.takeN("a", largest, fixedwindow.MaxUnits-1)
+			d := r.takeN("a", largest, 1)
+			if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
+				r.Errorf("after the largest limit: got %v, want limited", d.Outcome)
+			}
+			r.adjust("a", &d, math.MaxInt64)
+			r.adjust("a", &d, 0)
 		}},
 		{"what a smooth quota is given back in an outage is left out", slow, "45/1h0m0s 30/24h0m0s", func(r *rig) {
 			r.takeN("a", slow, 30)

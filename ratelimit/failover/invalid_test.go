@@ -96,22 +96,6 @@ func TestInvalidCalls(t *testing.T) {
 	}
 }
 
-// The largest costs neither wrap nor grant anything.
-func TestLargeCosts(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		r.lose()
-		r.takeN("a", largest, fixedwindow.MaxUnits-1)
-		d := r.takeN("a", largest, 1)
-		if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
-			t.Errorf("after the largest limit: got %v, want limited", d.Outcome)
-		}
-		r.adjust("a", &d, math.MaxInt64)
-		r.adjust("a", &d, 0)
-		r.regain()
-		r.wantUsed("merged", r.shared.engine, "a", largest, "0/24h0m0s")
-	})
-}
-
 func TestNewRefuses(t *testing.T) {
 	primary, local := newShared(t), newEngine(t)
 	for _, test := range []struct {

@@ -284,6 +284,15 @@ type answer struct {
 	banned time.Duration // from at; 0: it is not
 }
 
+func says(at time.Duration, plan *ratelimit.Plan, used ...int64) answer {
+	return answer{at: at, plan: plan, used: used}
+}
+
+func (a answer) bans(length time.Duration) answer {
+	a.banned = length
+	return a
+}
+
 func (a answer) decision(began time.Time) ratelimit.Decision {
 	at := began.Add(a.at)
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: a.plan, Cost: 1, Time: at.UnixNano(), StrikesLeft: -1}
@@ -312,50 +321,28 @@ func TestMirrorOfAnswersOutOfOrder(t *testing.T) {
 		used    string
 		banned  bool
 	}{
-		{"they are in order", []answer{
-			{at: 1 * ms, plan: daily, used: []int64{600}},
-			{at: 2 * ms, plan: daily, used: []int64{601}},
-		}, daily, 0, "601/24h0m0s", false},
-		{"the one before was overtaken", []answer{
-			{at: 2 * ms, plan: daily, used: []int64{601}},
-			{at: 1 * ms, plan: daily, used: []int64{600}},
-		}, daily, 0, "601/24h0m0s", false},
-		{"the one that was overtaken is of less than half", []answer{
-			{at: 2 * ms, plan: daily, used: []int64{500}},
-			{at: 1 * ms, plan: daily, used: []int64{499}},
-		}, daily, 0, "500/24h0m0s", false},
-		{"much later less is used: another process gave it back", []answer{
-			{at: 0, plan: daily, used: []int64{900}},
-			{at: time.Second, plan: daily, used: []int64{600}},
-		}, daily, 0, "900/24h0m0s", false},
-		{"the ban overtook the request before it", []answer{
-			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
-			{at: 1 * ms, plan: daily, used: []int64{600}},
-		}, daily, 0, "600/24h0m0s", true},
-		{"a longer ban overtook a shorter one", []answer{
-			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
-			{at: 1 * ms, plan: daily, used: []int64{600}, banned: time.Minute},
-		}, daily, 2 * time.Minute, "600/24h0m0s", true},
-		{"a longer ban follows a shorter one", []answer{
-			{at: 1 * ms, plan: daily, used: []int64{600}, banned: time.Minute},
-			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
-		}, daily, 2 * time.Minute, "600/24h0m0s", true},
-		{"a minute has ended in between", []answer{
-			{at: 0, plan: ten, used: []int64{5, 5}},
-			{at: 30*time.Second + ms, plan: ten, used: []int64{1, 6}},
-		}, ten, 31 * time.Second, "0/1m0s 6/24h0m0s", false},
-		{"the limit was lowered", []answer{
-			{at: 1 * ms, plan: daily, used: []int64{600}},
-			{at: 2 * ms, plan: smaller, used: []int64{601}},
-		}, daily, 0, "601/24h0m0s", false},
-		{"the limit was raised", []answer{
-			{at: 1 * ms, plan: smaller, used: []int64{600}},
-			{at: 2 * ms, plan: daily, used: []int64{601}},
-		}, daily, 0, "601/24h0m0s", false},
-		{"the plan has other windows", []answer{
-			{at: 1 * ms, plan: daily, used: []int64{600}},
-			{at: 2 * ms, plan: ten, used: []int64{4, 10}},
-		}, daily, 0, "600/24h0m0s", false},
+		{"they are in order", []answer{says(1*ms, daily, 600), says(2*ms, daily, 601)},
+			daily, 0, "601/24h0m0s", false},
+		{"the one before was overtaken", []answer{says(2*ms, daily, 601), says(1*ms, daily, 600)},
+			daily, 0, "601/24h0m0s", false},
+		{"the one that was overtaken is of less than half", []answer{says(2*ms, daily, 500), says(1*ms, daily, 499)},
+			daily, 0, "500/24h0m0s", false},
+		{"much later less is used: another process gave it back", []answer{says(0, daily, 900), says(time.Second, daily, 600)},
+			daily, 0, "900/24h0m0s", false},
+		{"the ban overtook the request before it", []answer{says(2*ms, daily, 600).bans(time.Hour), says(1*ms, daily, 600)},
+			daily, 0, "600/24h0m0s", true},
+		{"a longer ban overtook a shorter one", []answer{says(2*ms, daily, 600).bans(time.Hour), says(1*ms, daily, 600).bans(time.Minute)},
+			daily, 2 * time.Minute, "600/24h0m0s", true},
+		{"a longer ban follows a shorter one", []answer{says(1*ms, daily, 600).bans(time.Minute), says(2*ms, daily, 600).bans(time.Hour)},
+			daily, 2 * time.Minute, "600/24h0m0s", true},
+		{"a minute has ended in between", []answer{says(0, ten, 5, 5), says(30*time.Second+ms, ten, 1, 6)},
+			ten, 31 * time.Second, "0/1m0s 6/24h0m0s", false},
+		{"the limit was lowered", []answer{says(1*ms, daily, 600), says(2*ms, smaller, 601)},
+			daily, 0, "601/24h0m0s", false},
+		{"the limit was raised", []answer{says(1*ms, smaller, 600), says(2*ms, daily, 601)},
+			daily, 0, "601/24h0m0s", false},
+		{"the plan has other windows", []answer{says(1*ms, daily, 600), says(2*ms, ten, 4, 10)},
+			daily, 0, "600/24h0m0s", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run(t, withLocal, failover.Options{}, func(r *rig) {
