@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -147,10 +148,7 @@ func parseCalendar(text string) (q Quota, err error) {
 
 // windows returns where the windows of a calendar quota begin.
 func (c calendar) windows(length time.Duration) fixedwindow.Calendar {
-	w := fixedwindow.Calendar{In: c.in}
-	if c.in == nil {
-		w.In = time.UTC
-	}
+	w := fixedwindow.Calendar{In: cmp.Or(c.in, time.UTC)}
 	if length == fixedwindow.Month {
 		w.From = max(int(c.from), 1)
 	}

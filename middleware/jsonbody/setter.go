@@ -1,6 +1,7 @@
 package jsonbody
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -307,10 +308,7 @@ func fieldsOfField(sf reflect.StructField) ([]field, error) {
 	case slices.Contains(strings.Split(options, ","), "string"):
 		return nil, fmt.Errorf("the tag option string is not supported")
 	}
-	if name == "" {
-		name = sf.Name
-	}
-	return []field{{name: name, t: sf.Type}}, nil
+	return []field{{name: cmp.Or(name, sf.Name), t: sf.Type}}, nil
 }
 
 func (m setters) structure(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {

@@ -1,6 +1,7 @@
 package jsonbody
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
@@ -196,10 +197,7 @@ func newDecimal(token string) decimal {
 // integer returns the digits of d, with an exponent that is not negative, as
 // strconv.ParseInt reads them. There are at most a few hundred.
 func (d decimal) integer() string {
-	s := d.digits + strings.Repeat("0", d.exponent)
-	if s == "" {
-		s = "0"
-	}
+	s := cmp.Or(d.digits+strings.Repeat("0", d.exponent), "0")
 	if d.negative {
 		s = "-" + s
 	}

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -275,9 +276,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 	all := newCharged(1 + len(c.Also))
 	all.charges[0] = ratelimit.Charge{Subject: c.Subject, Plan: plan, Cost: cost}
 	for i, charge := range c.Also {
-		if charge.Cost == 0 {
-			charge.Cost = cost
-		}
+		charge.Cost = cmp.Or(charge.Cost, cost)
 		if g.Shadow && charge.Plan != nil {
 			charge.Plan = charge.Plan.WithoutPenalty()
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,11 +64,7 @@ type Terms struct {
 // returns has no Outcome, the engine decides. First the engine adds back, which is 0 or less,
 // to the charge of terms.Back, if the Receipt of that has the present generation of the subject.
 func DecideLease(subject string, plan *ratelimit.Plan, cost int64, terms Terms) (d ratelimit.Decision, back int64, err error) {
-	least := cost
-	if cost == 0 {
-		least = 1
-	}
-	if d, err = Decide(subject, plan, least); err != nil {
+	if d, err = Decide(subject, plan, cmp.Or(cost, 1)); err != nil {
 		return d, 0, err
 	}
 	switch {

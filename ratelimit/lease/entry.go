@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -135,10 +136,7 @@ func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step
 // allow makes d an admission.
 func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.time+now-e.asked, e.states
-	d.StrikesLeft = of(d.Plan).Strikes()
-	if d.StrikesLeft == 0 {
-		d.StrikesLeft = -1
-	}
+	d.StrikesLeft = cmp.Or(of(d.Plan).Strikes(), -1)
 	e.show(d)
 	engine.Complete(d)
 }

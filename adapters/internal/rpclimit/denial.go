@@ -1,6 +1,7 @@
 package rpclimit
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -42,10 +43,7 @@ type Violation struct {
 // FromError returns the denial that sends a public error. As in HTTP, bytes that are not
 // UTF-8 are replaced: a status with them cannot be encoded.
 func FromError(e *apierror.Error) *Denial {
-	message := e.Message
-	if message == "" {
-		message = http.StatusText(e.Status)
-	}
+	message := cmp.Or(e.Message, http.StatusText(e.Status))
 	return &Denial{
 		Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: strings.ToValidUTF8(message, "\uFFFD"),
 		RetryAfter: milliseconds(e.RetryAfter),
