@@ -15,28 +15,28 @@ var historyPenalty = ratelimit.Penalty{
 	Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
 }
 
+var hardPenalty = ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+
+var berlin, tokyo, havana = zone("Europe/Berlin"), zone("Asia/Tokyo"), zone("America/Havana")
+
 func sec(limit int64, s int) ratelimit.Quota {
 	return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
 }
 
 // calendarPlans are those of histories about calendar windows. They differ in billing days
 // and in zones, and change between them at any time.
-var calendarPlans = func() []*ratelimit.Plan {
-	p := historyPenalty
-	berlin, tokyo, havana := zone("Europe/Berlin"), zone("Asia/Tokyo"), zone("America/Havana")
-	return []*ratelimit.Plan{
-		ratelimit.MustPlan("month", p, ratelimit.PerMonth(9)),
-		ratelimit.MustPlan("minute and month", p, ratelimit.PerMinute(4), ratelimit.PerMonth(12)),
-		ratelimit.MustPlan("billing", p, ratelimit.PerMinute(5), ratelimit.PerMonth(11).From(31)),
-		ratelimit.MustPlan("billing in a zone", p, ratelimit.PerMonth(14).From(17).In(berlin)),
-		ratelimit.MustPlan("day and month", p, ratelimit.PerDay(7).In(berlin), ratelimit.PerMonth(20).In(berlin)),
-		ratelimit.MustPlan("day elsewhere", p, ratelimit.PerMinute(9), ratelimit.PerDay(8).In(tokyo)),
-		ratelimit.MustPlan("midnight comes twice", p, ratelimit.PerDay(8).In(havana)),
-		ratelimit.MustPlan("both days", ratelimit.Penalty{}, ratelimit.PerDay(9), ratelimit.PerDay(9).In(time.UTC),
-			ratelimit.Quota{Limit: 9, Window: 36 * time.Hour}, ratelimit.PerMonth(15)),
-		ratelimit.MustPlan("large", p, ratelimit.PerDay(fixedwindow.MaxUnits).In(berlin), ratelimit.PerMonth(fixedwindow.MaxUnits-1)),
-	}
-}()
+var calendarPlans = []*ratelimit.Plan{
+	ratelimit.MustPlan("month", historyPenalty, ratelimit.PerMonth(9)),
+	ratelimit.MustPlan("minute and month", historyPenalty, ratelimit.PerMinute(4), ratelimit.PerMonth(12)),
+	ratelimit.MustPlan("billing", historyPenalty, ratelimit.PerMinute(5), ratelimit.PerMonth(11).From(31)),
+	ratelimit.MustPlan("billing in a zone", historyPenalty, ratelimit.PerMonth(14).From(17).In(berlin)),
+	ratelimit.MustPlan("day and month", historyPenalty, ratelimit.PerDay(7).In(berlin), ratelimit.PerMonth(20).In(berlin)),
+	ratelimit.MustPlan("day elsewhere", historyPenalty, ratelimit.PerMinute(9), ratelimit.PerDay(8).In(tokyo)),
+	ratelimit.MustPlan("midnight comes twice", historyPenalty, ratelimit.PerDay(8).In(havana)),
+	ratelimit.MustPlan("both days", ratelimit.Penalty{}, ratelimit.PerDay(9), ratelimit.PerDay(9).In(time.UTC),
+		ratelimit.Quota{Limit: 9, Window: 36 * time.Hour}, ratelimit.PerMonth(15)),
+	ratelimit.MustPlan("large", historyPenalty, ratelimit.PerDay(fixedwindow.MaxUnits).In(berlin), ratelimit.PerMonth(fixedwindow.MaxUnits-1)),
+}
 
 // calendarStarts are where histories about calendar windows begin: shortly before the
 // end of a month, of a leap day, of a year, and before changes of the clock.
@@ -51,37 +51,30 @@ var calendarStarts = []time.Time{
 	date(2026, time.January, 30, 23, 0),
 }
 
-var historyPlans = func() []*ratelimit.Plan {
-	p := historyPenalty
-	hard := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	return []*ratelimit.Plan{
-		ratelimit.MustPlan("two", p, sec(3, 10), sec(9, 60)),
-		ratelimit.MustPlan("three, larger", p, sec(5, 10), sec(8, 20), sec(20, 60)),
-		ratelimit.MustPlan("one", hard, sec(4, 10)),
-		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
-		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
-		ratelimit.MustPlan("yet others", hard, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
-		ratelimit.MustPlan("large", p, sec(fixedwindow.MaxUnits, 10), sec(fixedwindow.MaxUnits-1, 60)),
-		ratelimit.MustPlan("32 bits", p, sec(1<<32-2, 7), sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
-	}
-}()
+var historyPlans = []*ratelimit.Plan{
+	ratelimit.MustPlan("two", historyPenalty, sec(3, 10), sec(9, 60)),
+	ratelimit.MustPlan("three, larger", historyPenalty, sec(5, 10), sec(8, 20), sec(20, 60)),
+	ratelimit.MustPlan("one", hardPenalty, sec(4, 10)),
+	ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
+	ratelimit.MustPlan("others", historyPenalty, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
+	ratelimit.MustPlan("yet others", hardPenalty, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
+	ratelimit.MustPlan("large", historyPenalty, sec(fixedwindow.MaxUnits, 10), sec(fixedwindow.MaxUnits-1, 60)),
+	ratelimit.MustPlan("32 bits", historyPenalty, sec(1<<32-2, 7), sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
+}
 
 // smoothPlans are those of histories about smooth quotas, some beside fixed windows of the
 // same length.
-var smoothPlans = func() []*ratelimit.Plan {
-	p := historyPenalty
-	return []*ratelimit.Plan{
-		ratelimit.MustPlan("smooth", p, sec(7, 10).Smooth(4)),
-		ratelimit.MustPlan("both", p, sec(9, 10), sec(11, 10).Smooth(3), sec(40, 60)),
-		ratelimit.MustPlan("slower", p, sec(3, 10).Smooth(2), sec(13, 60).Smooth(13)),
-		ratelimit.MustPlan("fixed", p, sec(5, 10), sec(30, 60)),
-		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(6, 3).Smooth(3), sec(9, 7).Smooth(9), sec(12, 11).Smooth(4), sec(90, 600).Smooth(9)),
-		ratelimit.MustPlan("others", p, sec(6, 4).Smooth(3), sec(9, 8).Smooth(9), sec(6, 4), sec(9, 8)),
-		ratelimit.MustPlan("yet others", p, sec(6, 13).Smooth(3), sec(9, 17).Smooth(9), sec(6, 13), sec(9, 17)),
-		ratelimit.MustPlan("large", p, sec(1<<33, 10_000).Smooth(1<<33), sec(9_999_999, 10).Smooth(9_999_999)),
-		ratelimit.MustPlan("large beside fixed", p, sec(1<<33, 10_000).Smooth(1<<33), sec(1<<34, 10), sec(1<<34, 60)),
-	}
-}()
+var smoothPlans = []*ratelimit.Plan{
+	ratelimit.MustPlan("smooth", historyPenalty, sec(7, 10).Smooth(4)),
+	ratelimit.MustPlan("both", historyPenalty, sec(9, 10), sec(11, 10).Smooth(3), sec(40, 60)),
+	ratelimit.MustPlan("slower", historyPenalty, sec(3, 10).Smooth(2), sec(13, 60).Smooth(13)),
+	ratelimit.MustPlan("fixed", historyPenalty, sec(5, 10), sec(30, 60)),
+	ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(6, 3).Smooth(3), sec(9, 7).Smooth(9), sec(12, 11).Smooth(4), sec(90, 600).Smooth(9)),
+	ratelimit.MustPlan("others", historyPenalty, sec(6, 4).Smooth(3), sec(9, 8).Smooth(9), sec(6, 4), sec(9, 8)),
+	ratelimit.MustPlan("yet others", historyPenalty, sec(6, 13).Smooth(3), sec(9, 17).Smooth(9), sec(6, 13), sec(9, 17)),
+	ratelimit.MustPlan("large", historyPenalty, sec(1<<33, 10_000).Smooth(1<<33), sec(9_999_999, 10).Smooth(9_999_999)),
+	ratelimit.MustPlan("large beside fixed", historyPenalty, sec(1<<33, 10_000).Smooth(1<<33), sec(1<<34, 10), sec(1<<34, 60)),
+}
 
 // randomStarts are where histories of random plans begin: those of calendar windows, and
 // others before and after which times have another number of bits.
@@ -95,7 +88,7 @@ var randomStarts = append(slices.Clone(calendarStarts),
 )
 
 var randomZones = []*time.Location{
-	time.UTC, zone("Europe/Berlin"), zone("America/Havana"), zone("America/Sao_Paulo"), zone("Australia/Lord_Howe"), zone("Pacific/Apia"),
+	time.UTC, berlin, havana, zone("America/Sao_Paulo"), zone("Australia/Lord_Howe"), zone("Pacific/Apia"),
 }
 
 func oneOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
