@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -124,14 +123,9 @@ func testWrongGroups(e *engineTest) {
 		{"a subject twice", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: 1}, good}, ratelimit.ErrInvalid},
 		{"too many", make([]ratelimit.Charge, 9), ratelimit.ErrInvalid},
 	} {
-		err := m.TakeAll(ctx, call.charges, make([]ratelimit.Decision, len(call.charges)))
-		if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) {
-			e.Errorf("%s: got error %v, want one that wraps %q", call.name, err, call.want)
-		}
+		e.wantInvalid(call.name, m.TakeAll(ctx, call.charges, make([]ratelimit.Decision, len(call.charges))), call.want)
 	}
-	if err := m.TakeAll(ctx, []ratelimit.Charge{good}, nil); !errors.Is(err, ratelimit.ErrInvalid) {
-		e.Errorf("no room for the decision: got error %v, want one that wraps ErrInvalid", err)
-	}
+	e.wantInvalid("no room for the decision", m.TakeAll(ctx, []ratelimit.Charge{good}, nil), ratelimit.ErrInvalid)
 	e.want("wrong groups charge nothing", e.take(p), allowed, 9)
 }
 

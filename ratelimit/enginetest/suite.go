@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -133,6 +134,14 @@ func (e *engineTest) want(step string, d ratelimit.Decision, outcome ratelimit.O
 	e.Helper()
 	if d.Outcome != outcome || d.Remaining() != remaining {
 		e.Fatalf("%s: got %v with %d remaining, want %v with %d", step, d.Outcome, d.Remaining(), outcome, remaining)
+	}
+}
+
+// wantInvalid fails unless an error wraps ErrInvalid and the one that is wanted.
+func (e *engineTest) wantInvalid(what string, err, want error) {
+	e.Helper()
+	if !errors.Is(err, want) || !errors.Is(err, ratelimit.ErrInvalid) {
+		e.Errorf("%s: got error %v, want one that wraps %q and ErrInvalid", what, err, want)
 	}
 }
 
