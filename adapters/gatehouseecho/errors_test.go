@@ -127,8 +127,8 @@ func TestCausesAreLogged(t *testing.T) {
 	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(&apierror.Responder{Logger: log.Logger()})
 	e.GET("/", func(*echo.Context) error { return echo.NewHTTPError(503, "Later.").Wrap(errors.New("secret")) })
 	got := contract.Serve(t, e)("GET", "/", "")
-	if got.Body != `{"code":"unavailable","message":"Later.","status":503}`+"\n" || !strings.Contains(log.Text(), "secret") {
-		t.Errorf("got %s and the log %s", got.Body, log.Text())
+	if got.Body != `{"code":"unavailable","message":"Later.","status":503}`+"\n" || !strings.Contains(log.String(), "secret") {
+		t.Errorf("got %s and the log %s", got.Body, log.String())
 	}
 }
 

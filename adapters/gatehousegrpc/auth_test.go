@@ -19,7 +19,7 @@ func TestRequireAlone(t *testing.T) {
 		auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs}))
 		conn := start(t, same, interceptors(gatehousegrpc.Require(auth))...)
 		expect(t, call(t.Context(), conn, "hello"), codes.Internal, "The service failed to answer this request.")
-		if logs.Text() == "" {
+		if logs.String() == "" {
 			t.Error("nothing is logged")
 		}
 	})

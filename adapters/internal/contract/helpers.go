@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -9,11 +8,11 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -36,14 +35,8 @@ func Limiter(t *testing.T, o limit.Options) middleware.Middleware {
 
 // A Log holds the lines of an access log.
 type Log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
+	testcheck.Log
+	read int // by Line
 }
 
 // Logger returns a logger that writes to l.
@@ -57,23 +50,15 @@ type Line struct {
 	Aborted bool
 }
 
-// Line returns the only line, and removes it.
+// Line returns the only line since the last call.
 func (l *Log) Line(t *testing.T) (got Line) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := json.Unmarshal(l.buf.Bytes(), &got); err != nil {
-		t.Fatalf("the log is not one line: %v\n%s", err, l.buf.String())
+	text := l.String()[l.read:]
+	l.read += len(text)
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("the log is not one line: %v\n%s", err, text)
 	}
-	l.buf.Reset()
 	return got
-}
-
-// Text returns all lines.
-func (l *Log) Text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // An Answer is a response.

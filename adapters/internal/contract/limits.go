@@ -302,12 +302,12 @@ func (sc *scenario) transcript(t *testing.T, s, other Service) string {
 				r.Authorization = append(r.Authorization, "Bearer "+token)
 			}
 		}
-		before := log.Text()
+		before := log.String()
 		a := send(r)
-		refused := !strings.Contains(strings.TrimPrefix(log.Text(), before), "the handler")
+		refused := !strings.Contains(strings.TrimPrefix(log.String(), before), "the handler")
 		_, _ = fmt.Fprintf(&log, "%s: %s, then %s\n", text, sc.seen(a, s, other, refused), sc.used(t, engine))
 	}
-	return log.Text()
+	return log.String()
 }
 
 func (sc *scenario) limit(s Service, engine ratelimit.Limiter, log *Log) Limit {
