@@ -32,12 +32,12 @@ var limits = part{
 		},
 		{
 			name: "banned_api_key", title: "Banned API key",
-			text:    "One strike more starts a ban. The `code` tells a ban from a limit, and so does X-RateLimit-Banned, also if the service writes errors of its own. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
+			text:    "One strike more starts a ban. The `code` tells a ban from a limit, and so does X-RateLimit-Banned, also if the service writes errors of its own. Remaining is 0, Retry-After covers the whole ban, and Reset is not before its end. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
 			handler: struck(ratelimit.KindAPIKey, 10),
 		},
 		{
 			name: "banned_network", title: "Banned network",
-			text:    "Clients without a valid API key are counted by their network, all of a network together. A client there that sends a valid API key is not banned. Callers of other kinds, such as users, get the same code.",
+			text:    "Clients without a valid API key are counted by their network, all of a network together. A client there that sends a valid API key is not banned. Callers of other kinds, such as users, and of several charges get the same code.",
 			handler: struck(ratelimit.KindNetwork, 10),
 		},
 		{
