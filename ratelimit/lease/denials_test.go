@@ -14,6 +14,9 @@ func TestDenialsAreRemembered(t *testing.T) {
 	if n, asked := r.flood(lax, 10_000); n != 0 || asked > 102 {
 		t.Errorf("%d of 10,000 admitted with %d questions, want none with at most 102", n, asked)
 	}
+	r.clock.Advance(100 * time.Millisecond)
+	r.tarries()
+	r.take(lax, 1)
 	d := r.take(lax, 1)
 	if d.Outcome != ratelimit.Limited || d.Struck || d.RetryAfter != start.Add(time.Minute).Sub(r.clock.Now()) || d.StrikesLeft != -1 {
 		t.Errorf("got %v for %v, %d strikes left", d.Outcome, d.RetryAfter, d.StrikesLeft)

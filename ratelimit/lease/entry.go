@@ -27,7 +27,7 @@ type entry struct {
 
 	// The last answer of the engine, and for how long it counts.
 	asked   int64 // when the engine was asked
-	time    int64 // when it answered, by its clock, in Unix nanoseconds
+	time    int64 // then, or before: when it answered, by its clock, less what the answer took, in Unix nanoseconds
 	fresh   int64 // until then it is not asked again
 	stale   int64 // until then requests do not wait for the next answer
 	ends    int64 // from then on the answer counts for nothing
@@ -191,7 +191,7 @@ func (e *entry) wants(p *plan.Plan) int64 {
 
 // learn takes over an answer of the engine, which charged so many more units for the share. It
 // returns how many units of the share before must not be used any more.
-func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused int64) {
+func (e *entry) learn(q *question, d *ratelimit.Decision, more, now int64) (unused int64) {
 	same := slices.EqualFunc(e.states[:], d.States[:], func(a, b ratelimit.State) bool { return a.Reset == b.Reset })
 	if same {
 		charged := -q.back()
@@ -210,7 +210,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64) (unused in
 	if !same || e.generation != generation || e.otherPlans || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}
-	e.asked, e.time, e.states, e.banEnds, e.generation = q.asked, d.Time, d.States, d.BanEnds, generation
+	e.asked, e.time, e.states, e.banEnds, e.generation = q.asked, d.Time-(now-q.asked), d.States, d.BanEnds, generation
 	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
 	e.denied = max(min(e.denied, e.strikes), 0)
 	if d.Outcome != ratelimit.Limited {

@@ -70,6 +70,11 @@ func (c *counted) once(f func(context.Context)) {
 	}
 }
 
+// tarries has the next question reach the engine late.
+func (r *rig) tarries() {
+	r.fake.once(func(context.Context) { r.clock.Advance(40 * time.Millisecond) })
+}
+
 // late calls f before the answer to the next question comes.
 func (c *counted) late(f func()) {
 	c.hook = func(asked call) error {

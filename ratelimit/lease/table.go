@@ -206,7 +206,7 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 	if waits {
 		e.asking = 0
 		before := t.charge(e)
-		if unused := e.learn(q, d, more); unused > 0 {
+		if unused := e.learn(q, d, more, now); unused > 0 {
 			t.giveBack(q.subject, before, unused, 0)
 		}
 		if e.kind == banned {
