@@ -94,7 +94,9 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 func TestResetForgetsTheJournal(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
-		r.takeN("a", daily, 100)
+		r.takeN("a", daily, 60)
+		time.Sleep(time.Second) // until a merge has failed
+		r.takeN("a", daily, 40)
 		if err := r.Reset(ctx, "a"); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
 			r.Errorf("the primary is gone: got error %v, want one that wraps ErrUnavailable and the cause", err)
 		}

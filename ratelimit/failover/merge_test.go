@@ -13,7 +13,7 @@ import (
 // What the journal holds of a subject is merged before its next request is
 // decided, even if it is far from its turn.
 func TestMergeBeforeTheNextRequest(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
+	pick(t, failover.Options{}, func(r *rig, p *picky) {
 		five := ratelimit.MustPlan("five", ratelimit.Penalty{}, ratelimit.PerDay(5))
 		r.lose()
 		const subjects = 300
@@ -22,14 +22,16 @@ func TestMergeBeforeTheNextRequest(t *testing.T) {
 				r.take(fmt.Sprint(i), five)
 			}
 		}
-		// Calls in the background, which wait longer than the budget, take a second for each
-		// subject: it takes minutes to merge all.
-		r.shared.set(func(ctx context.Context) error {
-			if ends, ok := ctx.Deadline(); !r.Open() && (!ok || time.Until(ends) > 50*time.Millisecond) {
+		// A second for each subject but the request's: it takes minutes to merge all.
+		var mu sync.Mutex
+		p.charge = func(context.Context, string) error {
+			if mu.TryLock() {
+				defer mu.Unlock()
 				time.Sleep(900 * time.Millisecond)
 			}
 			return nil
-		})
+		}
+		r.shared.set(nil)
 		for r.Open() {
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -39,14 +41,17 @@ func TestMergeBeforeTheNextRequest(t *testing.T) {
 		}
 		for i := range subjects {
 			began := time.Now()
-			if d := r.take(fmt.Sprint(i), five); d.Outcome != ratelimit.Limited {
+			charges := []ratelimit.Charge{{Subject: "first", Plan: daily, Cost: 1}, {Subject: fmt.Sprint(i), Plan: five, Cost: 1}}
+			charges = charges[i%2:] // alone, or with one before
+			decisions := make([]ratelimit.Decision, len(charges))
+			must(r, r.TakeAll(ctx, charges, decisions))
+			if d := decisions[len(decisions)-1]; d.Outcome != ratelimit.Limited {
 				r.Errorf("subject %d, whose quota was used up in the outage, was %v", i, d.Outcome)
 			}
 			if waited := time.Since(began); waited > 50*time.Millisecond {
 				r.Errorf("a request waited %v for the merging, longer than the budget", waited)
 			}
 		}
-		r.shared.set(nil)
 		time.Sleep(10 * time.Second)
 		if s := r.Stats(); s.Pending != 0 {
 			r.Errorf("not everything was merged: %+v", s)
