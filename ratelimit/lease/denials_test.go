@@ -2,10 +2,13 @@ package lease
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 func TestDenialsAreRemembered(t *testing.T) {
@@ -257,5 +260,41 @@ func TestRefunds(t *testing.T) {
 	r.fake.late(func() { must(t, r.Adjust(ctx, "ann", &d, 0, "")) })
 	if n, _ := r.flood(few, 2); n != 1 {
 		t.Errorf("after a denial that a refund overtook %d of 1 requests were admitted", n)
+	}
+}
+
+// Denials that are remembered do not hide from package failover that the engine hangs, however many
+// requests are refused.
+func TestFloodInAnOutage(t *testing.T) {
+	for _, ban := range []time.Duration{time.Nanosecond, time.Hour} { // the first one has ended
+		synctest.Test(t, func(t *testing.T) {
+			e, hangs := newCounted(time.Now), new(atomic.Bool)
+			l, err := New(e)
+			must(t, err)
+			defer l.Close()
+			f, err := failover.New(l, failover.Options{OnChange: func(error) {}})
+			must(t, err)
+			defer f.Close()
+			must(t, f.Ban(ctx, "ann", ban, ""))
+			e.hook = func(asked call) error {
+				if !hangs.Load() || asked.answered {
+					return nil
+				}
+				<-asked.ctx.Done()
+				return asked.ctx.Err()
+			}
+			for i := range 10_000 {
+				go func() { _, _ = f.Take(ctx, "ann", lax, 1) }()
+				if i%20 == 0 {
+					go func() { _, _ = f.Take(ctx, "bob", many, 1) }()
+				}
+				time.Sleep(time.Millisecond)
+				hangs.Store(i >= 5000)
+			}
+			time.Sleep(time.Second) // until all have ended
+			if !f.Open() {
+				t.Errorf("a ban of %v: five seconds after the engine hangs the circuit is closed: %+v, %+v", ban, f.Stats(), l.Stats())
+			}
+		})
 	}
 }

@@ -228,7 +228,8 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 
 // fail notes that a question had no answer. What is left of the share then serves without
 // checks, also while another question waits for longer: unless it was a Take, whose caller may
-// have gone away.
+// have gone away. A denial is not remembered for longer, which would hide the failures from package
+// failover.
 func (t *table) fail(h uint64, q *question, now int64) {
 	e := t.find(h, q.plan)
 	if e == nil {
@@ -238,7 +239,7 @@ func (t *table) fail(h uint64, q *question, now int64) {
 	if mine {
 		e.asking = 0
 	}
-	if mine || !q.take {
+	if e.kind == share && (mine || !q.take) {
 		e.failing, e.fresh, e.size = true, now+limitedFresh, 0
 	}
 }
