@@ -219,7 +219,8 @@ func TestDeciding(t *testing.T) {
 		{"unlike units: the least share", decisions{costly(590, 10, 5), allowed(58, 5)}, 1},
 		{"unlike units: it is the later", decisions{allowed(58, 5), costly(400, 100, 5)}, 1},
 		{"unlike units: the next such request is refused", decisions{allowed(30, 5), costly(450, 451, 5)}, 1},
-		{"an unlimited one has no units", decisions{unlimited, allowed(30, 5), allowed(29, 5)}, 2},
+		{"an unlimited one has no units", decisions{unlimited, costly(31, 1, 5), allowed(30, 5)}, 2},
+		{"a denial without an end", decisions{limited(50), {Outcome: ratelimit.Suspended, Plan: ratelimit.SuspendedPlan("s"), Cost: 1}, limited(7)}, 1},
 	} {
 		if got := engine.Deciding(test.all); got != test.want {
 			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
