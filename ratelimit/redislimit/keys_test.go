@@ -107,6 +107,17 @@ func TestKeyOutlivesADenial(t *testing.T) {
 	if ttl := m.TTL(redislimit.Key(l, "a")); ttl != time.Hour+5*time.Second {
 		t.Errorf("the key lasts %v, want the hour of the plan that refused, and five seconds", ttl)
 	}
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Second, Growth: 2, Max: time.Hour, Forgive: 24 * time.Hour}
+	one := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(1))
+	two := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(1), ratelimit.PerHour(9))
+	for i, plan := range []*ratelimit.Plan{one, one, one, two} { // admitted, a strike, a ban, and when that has ended a strike
+		m.SetTime(time.Date(2026, time.March, 1, 12, 0, 2*i, 0, time.UTC))
+		_, err := l.Take(ctx, "b", plan, 1)
+		must(t, err)
+	}
+	if ttl := m.TTL(redislimit.Key(l, "b")); ttl < 24*time.Hour {
+		t.Errorf("the key lasts %v, want at least until the ban is forgiven", ttl)
+	}
 }
 
 // takeGroup has a subject take a unit, together with another one under a plan of its own.
