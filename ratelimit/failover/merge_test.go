@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
