@@ -43,6 +43,7 @@ var rules = map[string][]string{
 	"middleware/apikey":          {"apierror", "middleware/bearer", "middleware/clientip", "ratelimit", "ratelimit/memory"},
 	"middleware/bearer":          {"apierror"},
 	"middleware/clientip":        {},
+	"middleware/console":         {"apierror", "ratelimit", "ratelimit/engine"},
 	"middleware/inflight":        {"apierror"},
 	"middleware/jsonbody":        {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
 	"middleware/limit":           {"apierror", "middleware/clientip", "ratelimit", "ratelimit/engine", "ratelimit/memory"},

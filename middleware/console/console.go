@@ -1,0 +1,147 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Options are optional settings of a [Console]. The zero value works. The functions are called
+// for each page, and must be safe for concurrent use.
+type Options struct {
+	// Title is the name of the service on the page. "" means "Gatehouse".
+	Title string
+
+	// Engines are further engines whose numbers the page shows, such as the local engine of a
+	// failover.Limiter.
+	Engines []ratelimit.Limiter
+
+	// Facts returns what else the page shows about the service, such as its version: names in
+	// lower case, and values that package json can encode. Nil: nothing.
+	Facts func(ctx context.Context) map[string]any
+
+	// Deprecations returns the deprecated operations in the order of the page. Nil: the page
+	// has no such part.
+	Deprecations func(ctx context.Context) ([]Deprecation, error)
+}
+
+// A Console is an http.Handler for operators. [New] returns one. It is safe for concurrent use.
+type Console struct {
+	options Options
+	limiter ratelimit.Limiter
+	handler http.Handler
+	counts  counts
+	since   time.Time
+
+	mu    sync.Mutex
+	users map[[2]string]User // of deprecated operations, by operation and subject
+}
+
+//go:embed console.css console.js icon.svg
+var files embed.FS
+
+// New returns a console for a limit that counts with the engine l. It returns an error if l is nil.
+func New(l ratelimit.Limiter, opts Options) (*Console, error) {
+	if nilvalue.InEngine(l) {
+		return nil, errors.New("console: New: the limiter must not be nil or the zero memory.Limiter")
+	}
+	opts.Title = cmp.Or(opts.Title, "Gatehouse")
+	c := &Console{options: opts, limiter: l, counts: counts{seed: maphash.MakeSeed()}, since: time.Now(), users: map[[2]string]User{}}
+	mux, errs := http.NewServeMux(), &apierror.Responder{}
+	mux.Handle("GET /", http.FileServerFS(files))
+	mux.Handle("GET /{$}", errs.Handle(c.show))
+	mux.Handle("GET /console.json", errs.Handle(c.show))
+	if banner, ok := l.(ratelimit.Banner); ok {
+		mux.Handle("POST /unban", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			return unban(w, r, banner)
+		}))
+	}
+	c.handler = http.NewCrossOriginProtection().Handler(errs.Mux(mux))
+	return c, nil
+}
+
+// Observe counts a decision. It is for Observe in the options of packages limit, gatehousegrpc and
+// gatehouseconnect; a service that observes decisions itself calls it in its own function. In
+// shadow mode the console shows the decisions, although no request is refused. A request with
+// several charges counts once, for its caller.
+func (c *Console) Observe(_ *http.Request, caller ratelimit.Caller, d ratelimit.Decision, err error) {
+	if err != nil || caller.Plan == nil {
+		d.Outcome, d.Time = 0, 0 // d is only what the header fields show
+	}
+	c.counts.count(caller.Subject, caller.Plan, d.Time, d.Outcome)
+}
+
+// policy is the Content-Security-Policy (CSP level 3) of all responses.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// ServeHTTP serves the page, and what belongs to it.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	inner := *r // its path and its pattern are those of the mux
+	inner.URL = &url.URL{Path: "/" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], RawQuery: r.URL.RawQuery}
+	c.handler.ServeHTTP(w, &inner)
+}
+
+var (
+	errLast    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "last must be minute or day.")
+	errSubject = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as the list of bans does: subject=user:ann.")
+)
+
+// show answers with the page or, at another path, with JSON.
+func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
+	last := r.URL.Query().Get("last")
+	if last != "" && last != "minute" && last != "day" {
+		return errLast
+	}
+	report := c.report(r.Context(), cmp.Or(last, "minute"))
+	if r.URL.Path == "/" {
+		return writePage(w, report)
+	}
+	body, err := json.Marshal(report)
+	return write(w, "application/json", append(body, '\n'), err)
+}
+
+const maxForm = 64 << 10 // bytes
+
+// unban ends a ban, and leads the browser back to the page.
+func unban(w http.ResponseWriter, r *http.Request, banner ratelimit.Banner) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	subject := r.PostFormValue("subject")
+	if subject == "" {
+		return errSubject
+	}
+	if _, err := banner.Unban(r.Context(), subject); err != nil {
+		message := fmt.Sprintf("The ban of %s may still be in force: %v. Go back, and try again.", visible(subject), err)
+		return apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, message).Wrap(err)
+	}
+	w.Header().Set("Location", "./#bans") // relative also behind http.StripPrefix
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// write sends a body that could be made.
+func write(w http.ResponseWriter, contentType string, body []byte, err error) error {
+	if err == nil {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(body) // an error: the client has gone
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+// Package console is a page, and JSON beside it, for the operator of a service that limits its
+// clients: the decisions a second, the clients that send the most requests and what they have
+// used of their plans, the bans in force and a way to end them, the engine, and the deprecated
+// operations with the clients that still use them.
+//
+//	ops, err := console.New(engine, console.Options{Title: "pets"})
+//	...
+//	limited, err := limit.New(engine, identify, limit.Options{Observe: ops.Observe})
+//	...
+//	mux.Handle("/console/", requireOperator(ops))
+//
+// The console has no authentication: requireOperator is a middleware of the service that admits
+// operators only. Mount the console at any path that ends in a slash, outside the limits.
+//
+//	GET  /console/               the page, which a script renews every five seconds
+//	GET  /console/console.json   the same as JSON
+//	POST /console/unban          ends the ban of the form value subject, and answers with the page
+//
+// With ?last=day, the busiest clients are those of the last day, and otherwise of the last minute.
+// What an engine cannot do is not shown: without a ratelimit.Banner there are no bans, and without
+// an engine.Peeker the console does not say what clients have used. The numbers of an engine are
+// those that its method Stats returns.
+//
+// Each process counts the decisions that it makes, from its start on. Their sums are exact. The
+// counts of one client are never too high, and exact as long as few clients are active. Under a
+// flood of new clients, a client is short of about 1/500 of all decisions at most. A Console takes
+// about 1 MB, and the names of the subjects that it holds. BenchmarkObserve measures what it adds
+// to a request.
+//
+// The page works without scripts, by keyboard, light and dark, and from 360 pixels on. Its
+// Content-Security-Policy allows only the script and the style that come with it. Changes that a
+// browser sends for a page of another origin are refused (http.CrossOriginProtection).
+package console
