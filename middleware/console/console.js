@@ -2,20 +2,23 @@
 // taken over into the one that is shown: focus, selection and open details stay.
 
 const every = 5_000; // milliseconds
+const address = location.origin + location.pathname + location.search; // without a user and a password
 let known = new Date(); // when the shown page was made
+let signedOut = false;
 
 async function renew() {
-  if (document.hidden) return;
+  if (document.hidden || signedOut) return;
   let problem = "";
   try {
-    const response = await fetch(`./${location.search}`, { cache: "no-store", signal: AbortSignal.timeout(10_000) });
+    const response = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(10_000) });
     const next = new DOMParser().parseFromString(await response.text(), "text/html");
     const main = next.querySelector("main");
     if (response.ok && main !== null) {
       take(document.querySelector("main"), main);
       known = new Date();
     } else {
-      problem = response.status === 401 || response.ok ? "Reload the page to sign in again." : `The service answers ${response.status}.`;
+      signedOut = response.status === 401 || response.ok; // another request would ask for a password again
+      problem = signedOut ? "Reload the page to sign in again." : `The service answers ${response.status}.`;
     }
   } catch {
     problem = "The service does not answer.";

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -460,5 +463,35 @@ func TestConcurrent(t *testing.T) {
 	}
 	if got := reportOf(t, c, "?last=day").Subjects[0]; got.Allowed+got.Denied != 400 {
 		t.Errorf("%+v, want 400 requests", got)
+	}
+}
+
+// Text can be read on every ground that it is on, light and dark: a contrast of 4.5 at least (WCAG
+// 2.2 success criterion 1.4.3, level AA).
+func TestContrast(t *testing.T) {
+	css := get(newConsole(t, must(memory.New(memory.Options{})), console.Options{}), "/console.css").Body.String()
+	luminance := func(colour string, dark int) (sum float64) {
+		m := regexp.MustCompile(`--` + colour + `: light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);`).FindStringSubmatch(css)
+		if m == nil {
+			t.Fatalf("there is no colour %s", colour)
+		}
+		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+			n := must(strconv.ParseUint(m[1+dark][2*i:2*i+2], 16, 8))
+			sum += weight * math.Pow((float64(n)/255+0.055)/1.055, 2.4)
+		}
+		return sum
+	}
+	for text, on := range map[string][]string{
+		"text": {"ground", "surface", "sunken", "bad-ground"}, "muted": {"ground", "surface", "sunken"}, "accent": {"surface"},
+		"warn": {"surface", "warn-ground"}, "bad": {"surface", "sunken", "bad-ground"},
+	} {
+		for _, ground := range on {
+			for dark := range 2 {
+				x, y := luminance(text, dark), luminance(ground, dark)
+				if got := (max(x, y) + 0.05) / (min(x, y) + 0.05); got < 4.5 {
+					t.Errorf("%s on %s has a contrast of %.2f, want 4.5", text, ground, got)
+				}
+			}
+		}
 	}
 }

@@ -1,10 +1,7 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +18,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
-	"github.com/animalstore/gatehouse/reference/internal/observe"
-	"github.com/animalstore/gatehouse/reference/internal/pages"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -54,9 +49,9 @@ type Config struct {
 
 // A Server is a server that serves, as far as the endpoints show and change it.
 type Server struct {
-	Limiter  Limiter
-	Activity *observe.Activity // of the decisions that it has made
-	Store    Store
+	Limiter Limiter      // see [Audited]
+	Console http.Handler // of package middleware/console
+	Store   Store
 
 	// Plan returns the plans that a key can have, by the present settings.
 	Plan keys.PlanFunc
@@ -84,6 +79,7 @@ type Store interface {
 
 // A Limiter is an engine that an operator can look into.
 type Limiter interface {
+	ratelimit.Limiter
 	engine.Peeker
 	ratelimit.Banner
 }
@@ -94,7 +90,6 @@ type admin struct {
 	errors  *apierror.Responder
 	wrong   *memory.Limiter // counts wrong tokens by network
 	started time.Time
-	bans    banCount
 }
 
 // operator is the principal of a client with the token.
@@ -125,14 +120,15 @@ func New(c Config) (http.Handler, error) {
 	}
 
 	mux := http.NewServeMux()
-	if err := a.registerConsole(mux); err != nil {
-		return nil, fmt.Errorf("admin: %w", err)
-	}
+	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
+	mux.Handle("/console/", a.askForToken(a.serving(func(w http.ResponseWriter, r *http.Request, s *Server) error {
+		s.Console.ServeHTTP(w, r)
+		return nil
+	})))
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", a.errors.Handle(a.readyz))
 	for pattern, handler := range map[string]http.Handler{
 		"GET /state":               a.errors.Handle(a.state),
-		"GET /top":                 a.serving(a.top),
 		"GET /bans":                a.serving(a.listBans),
 		"POST /bans":               a.serving(a.ban),
 		"DELETE /bans":             a.serving(a.unban),
@@ -157,7 +153,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	return middleware.Chain(a.errors.Mux(mux),
 		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
-		a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin, a.limitGuesses), nil
+		passwordAsToken, a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin, a.limitGuesses), nil
 }
 
 var errStarting = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The server is still starting. Try again later.")
@@ -170,36 +166,5 @@ func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server
 			return errStarting
 		}
 		return h(w, r, s)
-	})
-}
-
-// registerConsole serves the console at / and its files. They need no token: they are the
-// same on every server, and hold no data.
-func (a *admin) registerConsole(mux *http.ServeMux) error {
-	files, err := pages.Console()
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		pattern := http.MethodGet + " " + f.Path
-		if f.Path == "/" {
-			pattern += "{$}"
-		}
-		mux.Handle(pattern, staticFile(f))
-	}
-	return nil
-}
-
-// staticFile serves a file, which browsers keep and revalidate.
-func staticFile(f pages.File) http.Handler {
-	sum := sha256.Sum256(f.Body)
-	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", pages.Policy)
-		h.Set("Content-Type", f.ContentType)
-		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", etag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.Body))
 	})
 }

@@ -1,7 +1,9 @@
 package admin_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,12 +21,11 @@ import (
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/console"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	settings "github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
-	"github.com/animalstore/gatehouse/reference/internal/observe"
-	"github.com/animalstore/gatehouse/reference/internal/pages"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -68,8 +69,11 @@ func handlerOn(t testing.TB, engine *memory.Limiter, adjust func(*admin.Config))
 func config(t testing.TB, engine *memory.Limiter) admin.Config {
 	t.Helper()
 	db := newStore(t, "ada", "bob")
+	limiter := admin.Audited(engine, db, slog.New(slog.DiscardHandler), time.Now)
+	ops, err := console.New(limiter, console.Options{Title: "petstore"})
+	must(t, err)
 	server := &admin.Server{
-		Limiter: engine, Activity: observe.NewActivity(time.Now), Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
+		Limiter: limiter, Console: ops, Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
 		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	return admin.Config{
@@ -134,7 +138,11 @@ func TestWhoMayAsk(t *testing.T) {
 		{"nothing", open, "GET", "/nothing", "", "", 404},
 		{"a method that is not there", open, "PUT", "/bans", "", "", 405},
 		{"state without a token", guarded, "GET", "/state", "", "", 401},
-		{"top without a token", guarded, "GET", "/top", "", "", 401},
+		{"the console without a token", guarded, "GET", "/console/", "", "", 401},
+		{"the console with the token", guarded, "GET", "/console/", "", "Bearer " + token, 200},
+		{"the console with the token as a password", guarded, "GET", "/console/", "", "Basic " + base64.StdEncoding.EncodeToString([]byte("operator:"+token)), 200},
+		{"the console with a wrong password", guarded, "GET", "/console/", "", "Basic b3BlcmF0b3I6d3Jvbmc=", 401},
+		{"bans with the token as a password", guarded, "GET", "/bans", "", "Basic " + base64.StdEncoding.EncodeToString([]byte("operator:"+token)), 401},
 		{"banning without a token", guarded, "POST", "/bans", "", "", 401},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,25 +231,27 @@ func TestReadinessWaitsForTheChecks(t *testing.T) {
 	}
 }
 
-// The console is revalidated and has the policy of a page. A browser can open it from a
-// link on another page, but not load or frame it there.
+// A browser asks its user for the token. It can open the console from a link on another page, but
+// not load or frame it there.
 func TestConsole(t *testing.T) {
 	h := newHandler(t, withToken)
-	w := serve(h, "GET", "/", local)
-	if got := w.Header().Get("Content-Security-Policy"); w.Code != 200 || got != pages.Policy || w.Header().Get("Cache-Control") != "no-cache" {
-		t.Errorf("GET /: %d with the policy %q, want 200 with that of a page", w.Code, got)
+	if w := serve(h, "GET", "/", local); w.Code != 303 || w.Header().Get("Location") != "/console/" {
+		t.Errorf("GET /: %d to %q, want 303 to the console", w.Code, w.Header().Get("Location"))
 	}
-	if again := serve(h, "GET", "/", local, "If-None-Match: "+w.Header().Get("ETag")); again.Code != 304 {
-		t.Errorf("GET / with its ETag: %d, want 304", again.Code)
+	w := serve(h, "GET", "/console/", local)
+	if got := w.Header().Get("WWW-Authenticate"); w.Code != 401 || !strings.HasPrefix(got, "Basic ") || strings.Contains(w.Body.String(), "<html") {
+		t.Errorf("GET /console/ without the token: %d %q, want 401 that makes a browser ask for it", w.Code, got)
 	}
 	for _, tt := range []struct {
 		path, dest string
 		want       int
 	}{
-		{"/", "document", 200},
-		{"/", "iframe", 403},
-		{"/", "empty", 403},
+		{"/", "document", 303},
+		{"/console/", "document", 200},
+		{"/console/", "iframe", 403},
+		{"/console/", "empty", 403},
 		{"/console/console.js", "script", 403},
+		{"/console/console.json", "document", 403},
 		{"/bans", "document", 403},
 		{"/debug/pprof/", "document", 403},
 	} {
@@ -249,14 +259,38 @@ func TestConsole(t *testing.T) {
 			t.Errorf("GET %s of another page as %s: %d, want %d", tt.path, tt.dest, w.Code, tt.want)
 		}
 	}
-	for _, path := range []string{"/", "/console/console.js"} {
+	for _, path := range []string{"/", "/console/", "/console/console.js"} {
 		const text = "Without a token, the admin listener answers only requests for localhost and loopback addresses."
 		if w := serve(newHandler(t, nil), "GET", path, local, "Host: evil.example:9090"); w.Code != 421 || !strings.Contains(w.Body.String(), text) {
 			t.Errorf("GET %s by another name: %d %s, want 421 and %s", path, w.Code, w.Body, text)
 		}
 	}
-	if w := serve(h, "DELETE", "/?owner=ada", local, withAuth, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document"); w.Code != 403 {
-		t.Errorf("DELETE / of another page: %d, want 403", w.Code)
+}
+
+// A ban that an operator ends on the console is in the log and in the audit log.
+func TestUnbanOnTheConsole(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(t, func(c *admin.Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+	if w := serve(h, "POST", "/console/unban?subject=owner:ada", local); w.Code != 400 {
+		t.Errorf("POST /console/unban without a form: %d, want 400", w.Code)
+	}
+	for range 2 { // only the first one ends a ban
+		if w := post(h, "/console/unban", "application/x-www-form-urlencoded", "subject=owner:ada"); w.Code != 303 {
+			t.Errorf("POST /console/unban: %d %s, want 303", w.Code, w.Body)
+		}
+	}
+	if got := serve(h, "GET", "/bans", local).Body.String(); strings.Contains(got, "ada") {
+		t.Errorf("the bans are %s, want that of ada ended", got)
+	}
+	var audit struct{ Entries []store.AuditEntry }
+	must(t, json.Unmarshal(serve(h, "GET", "/audit?limit=1", local).Body.Bytes(), &audit))
+	if e := audit.Entries[0]; e.Action != store.BanEnd || e.Target != "owner:ada" || e.Actor != "admin" || e.From != "127.0.0.1" {
+		t.Errorf("the audit log ends with %+v, want the end of the ban", e)
+	}
+	for _, want := range []string{`"subject":"owner:ada","outcome":"unbanned"`, `"subject":"owner:ada","outcome":"was not banned"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log is %s, want %s in it", &log, want)
+		}
 	}
 }
 
@@ -272,7 +306,8 @@ func FuzzRequests(f *testing.F) {
 		{"DELETE", "/keys/key_0", ``},
 		{"GET", "/usage?owner=%00", ``},
 		{"GET", "/audit?since=2026-11-22T00:00:00Z&limit=5", ``},
-		{"GET", "/top?x=%ff", ``},
+		{"GET", "/console/console.json?last=%ff", ``},
+		{"POST", "/console/unban?subject=owner:ada", ``},
 	} {
 		f.Add(seed.method, seed.target, seed.body)
 	}

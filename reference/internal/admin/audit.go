@@ -25,16 +25,58 @@ func actor(r *http.Request) store.Actor {
 	return store.Actor{Name: "admin", From: from}
 }
 
-// auditBan stores that a subject was banned or unbanned. The ban itself is in force
-// already, so an error goes to the log only: a full disk must not prevent a ban.
-func (a *admin) auditBan(r *http.Request, s *Server, action, subject, detail string) {
-	by := actor(r)
-	err := s.Store.AddAudit(context.WithoutCancel(r.Context()), store.AuditEntry{
-		At: a.Now(), Actor: by.Name, From: by.From, Action: action, Target: subject, Detail: strings.TrimSpace(detail),
-	})
-	if err != nil {
-		a.Logger.ErrorContext(r.Context(), "cannot store an entry of the audit log", slog.String("action", action),
-			slog.String("subject", subject), slog.String("remote", r.RemoteAddr), slog.Any("error", err))
+// Audited returns a limiter that also stores the bans of l by hand, and their ends, in the audit
+// log, with the client of the request as the actor.
+func Audited(l Limiter, audits store.Audits, logger *slog.Logger, now func() time.Time) Limiter {
+	return audited{l, audits, logger, now}
+}
+
+type audited struct {
+	Limiter
+	audits store.Audits
+	logger *slog.Logger
+	now    func() time.Time
+}
+
+// Ban implements [ratelimit.Banner].
+func (l audited) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
+	err := l.Limiter.Ban(ctx, subject, length, reason)
+	detail := `length="` + length.String() + `"`
+	if reason != "" {
+		detail += " reason=" + strconv.Quote(reason)
+	}
+	l.record(ctx, store.AuditEntry{Action: store.BanStart, Target: subject, Detail: detail}, "banned", err)
+	return err
+}
+
+// Unban implements [ratelimit.Banner].
+func (l audited) Unban(ctx context.Context, subject string) (bool, error) {
+	was, err := l.Limiter.Unban(ctx, subject)
+	if !was && err == nil {
+		e := entryOf(ctx)
+		e.subject, e.outcome = subject, "was not banned"
+		return was, err
+	}
+	l.record(ctx, store.AuditEntry{Action: store.BanEnd, Target: subject}, "unbanned", err)
+	return was, err
+}
+
+// record stores a change that took effect. The engine has made it already, so an error goes to the
+// log only: a full disk must not prevent a ban.
+func (l audited) record(ctx context.Context, a store.AuditEntry, outcome string, failure error) {
+	e := entryOf(ctx)
+	e.subject, e.outcome = a.Target, outcome
+	if failure != nil {
+		e.outcome = "failed"
+	}
+	where, ok := tookEffect(failure)
+	if !ok {
+		return
+	}
+	a.At, a.Actor, a.From, a.Detail = l.now(), e.by.Name, e.by.From, strings.TrimSpace(a.Detail+where)
+	if err := l.audits.AddAudit(context.WithoutCancel(ctx), a); err != nil {
+		l.logger.ErrorContext(ctx, "cannot store an entry of the audit log", slog.String("action", a.Action),
+			slog.String("subject", a.Target), slog.String("remote", e.by.From), slog.Any("error", err))
 	}
 }
 

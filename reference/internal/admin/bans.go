@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,22 +57,10 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if err := checkOwner(r.Context(), s, b.Owner); err != nil {
 		return err
 	}
-	e := entryOf(r.Context())
-	e.subject = subject
 	warning := a.unseen(r.Context(), s, b.Owner, subject)
-	err = s.Limiter.Ban(r.Context(), subject, length, b.Reason)
-	if where, ok := tookEffect(err); ok {
-		detail := `length="` + length.String() + `"`
-		if b.Reason != "" {
-			detail += " reason=" + strconv.Quote(*reason)
-		}
-		a.auditBan(r, s, store.BanStart, subject, detail+where)
-	}
-	if err != nil {
-		e.outcome = "failed"
+	if err := s.Limiter.Ban(r.Context(), subject, length, b.Reason); err != nil {
 		return err
 	}
-	e.outcome = "banned"
 	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
 	answer := showBan(ratelimit.Ban{Subject: subject, Ends: ends, Reason: *reason})
@@ -128,20 +115,9 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if !ok {
 		return errNoTarget
 	}
-	e := entryOf(r.Context())
-	e.subject = subject
 	was, err := s.Limiter.Unban(r.Context(), subject)
-	if where, ok := tookEffect(err); ok && (was || err != nil) {
-		a.auditBan(r, s, store.BanEnd, subject, where)
-	}
-	switch {
-	case err != nil:
-		e.outcome = "failed"
+	if err != nil {
 		return err
-	case was:
-		e.outcome = "unbanned"
-	default:
-		e.outcome = "was not banned"
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"unbanned": was})
 }

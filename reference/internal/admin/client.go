@@ -63,11 +63,6 @@ func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
 	return r, err
 }
 
-// Top returns what happened in the last minute.
-func (c Client) Top(ctx context.Context) (Top, error) {
-	return call[Top](ctx, c, http.MethodGet, "/top", nil)
-}
-
 // Usage returns the usage of an owner.
 func (c Client) Usage(ctx context.Context, owner string) (Usage, error) {
 	return call[Usage](ctx, c, http.MethodGet, "/usage?"+url.Values{"owner": {owner}}.Encode(), nil)

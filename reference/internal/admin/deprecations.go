@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"math"
 	"net/http"
@@ -17,10 +18,18 @@ const recentDays = 7
 
 // listDeprecations lists the deprecated operations, also those without use, by the sunset.
 func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Server) error {
-	now := a.Now()
-	uses, err := s.Store.ListDeprecatedUse(r.Context(), store.Day(now).AddDate(0, 0, 1-recentDays))
+	list, err := s.ListDeprecations(r.Context(), a.Now())
 	if err != nil {
 		return storeError(err)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"deprecations": append([]*Deprecation{}, list...)})
+}
+
+// ListDeprecations returns what GET /deprecations lists.
+func (s *Server) ListDeprecations(ctx context.Context, now time.Time) ([]*Deprecation, error) {
+	uses, err := s.Store.ListDeprecatedUse(ctx, store.Day(now).AddDate(0, 0, 1-recentDays))
+	if err != nil {
+		return nil, err
 	}
 	byID := map[string]*Deprecation{}
 	for id, o := range s.Deprecations {
@@ -36,8 +45,7 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 			Owner: u.Owner, Requests: u.Count, Last: u.Last, PerDay: float64(u.Recent) / recentDays,
 		})
 	}
-	list := slices.SortedFunc(maps.Values(byID), compareDeprecations)
-	return writeJSON(w, http.StatusOK, map[string]any{"deprecations": append([]*Deprecation{}, list...)})
+	return slices.SortedFunc(maps.Values(byID), compareDeprecations), nil
 }
 
 func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecation {

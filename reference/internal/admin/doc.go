@@ -5,11 +5,10 @@
 //
 // Endpoints, with the type of the answer in JSON:
 //
-//	GET    /                 the console, a web page; see package pages
+//	       /console/         the console of package middleware/console; / leads there
 //	GET    /healthz          200 as long as the process answers; checks nothing else
 //	GET    /readyz           200 or 503, with the result of each check
 //	GET    /state            version, readiness, engine and Redis: [State]
-//	GET    /top              the decisions and the busiest clients of the last minute: [Top]
 //	GET    /metrics          metrics for Prometheus
 //	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
 //	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
@@ -24,11 +23,12 @@
 //	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [store.AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
-// While the server starts, /top, /bans, /keys, /usage, /deprecations and /audit answer 503.
+// While the server starts, /console/, /bans, /keys, /usage, /deprecations and /audit answer 503.
 // Bodies have Content-Type: application/json.
 //
-// With a token, every endpoint except /healthz, /readyz and the console requires it as a
-// bearer token (RFC 6750), and /readyz shows the texts of errors only to clients that send it.
+// With a token, every endpoint except /healthz and /readyz requires it as a bearer token
+// (RFC 6750). The console also takes it as a password (RFC 7617). /readyz shows the texts of
+// errors only to clients that send it.
 // After ten wrong tokens in a minute, a network gets 429 for further ones until the minute
 // ends. The right token and health checks are never limited.
 //

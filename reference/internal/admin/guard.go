@@ -26,6 +26,33 @@ func (a *admin) guard(next http.Handler) http.Handler {
 	return a.auth.Require(next)
 }
 
+// passwordAsToken lets a browser open the console: it asks for a password, and cannot send a
+// bearer token.
+func passwordAsToken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, ok := r.BasicAuth(); ok && isConsole(r) {
+			r = r.Clone(r.Context())
+			r.Header.Set("Authorization", "Bearer "+password)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+var errAskForToken = apierror.New(http.StatusUnauthorized, "missing_admin_token",
+	"The console needs the admin token as the password, with any user name.")
+
+// askForToken is guard for the console. A browser asks its user for the token.
+func (a *admin) askForToken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.trusted(r) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="petstore admin token", charset="UTF-8"`)
+			a.errors.Respond(w, r, errAskForToken)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // trusted reports whether a request may see the texts of errors.
 func (a *admin) trusted(r *http.Request) bool {
 	_, ok := bearer.FromContext[operator](r.Context())
@@ -97,11 +124,14 @@ func (a *admin) sameOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// opensConsole reports whether a browser opens the console for a link on another page. The
-// console holds no data, and the requests that it sends are of its own origin.
+// opensConsole reports whether a browser opens the console for a link on another page, which
+// cannot read it.
 func opensConsole(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	page := r.URL.Path == "/" || r.URL.Path == "/console/"
+	return page && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
+
+func isConsole(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/console/") }
 
 // guesses is how many wrong tokens a network may send in a minute.
 var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, ratelimit.PerMinute(10))

@@ -86,7 +86,7 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 	targets := []string{
 		"GET /healthz", "GET /readyz", "GET /metrics", "GET /bans", "DELETE /bans?owner=ada", "GET /debug/pprof/", "GET /debug/pprof/profile?seconds=1",
 		"GET /debug/pprof/goroutine", "POST /debug/pprof/symbol", "GET /debug/pprof/cmdline", "GET /nothing", "OPTIONS /bans",
-		"GET /state", "GET /top", "POST /bans",
+		"GET /state", "POST /bans", "GET /console/console.json", "POST /console/unban",
 	}
 	for _, target := range targets {
 		method, path, _ := strings.Cut(target, " ")

@@ -198,8 +198,8 @@ func TestBansWithoutTheDatabase(t *testing.T) {
 	h := newHandler(t, func(c *admin.Config) {
 		server := *c.Server()
 		server.Store = db
+		server.Limiter = admin.Audited(server.Limiter, db, slog.New(slog.NewJSONHandler(&log, nil)), time.Now)
 		c.Server = func() *admin.Server { return &server }
-		c.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	})
 	must(t, db.Close())
 	if w := post(h, "/bans", "application/json", `{"owner":"eve","seconds":60}`); w.Code != 200 {
@@ -230,7 +230,7 @@ func (aloneLimiter) Unban(context.Context, string) (bool, error) {
 // A ban that holds on one server only has an entry that says so, although it is an error.
 func TestBansOnOneServerAreAudited(t *testing.T) {
 	s := newServer(t)
-	s.Limiter = aloneLimiter{s.Limiter}
+	s.Limiter = admin.Audited(aloneLimiter{s.Limiter}, s.Store, slog.New(slog.DiscardHandler), func() time.Time { return noon })
 	h := handlerOf(t, s)
 	for _, w := range []*httptest.ResponseRecorder{
 		post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60,"reason":"spam"}`), serve(h, "DELETE", "/bans?network=192.0.2.1", local),

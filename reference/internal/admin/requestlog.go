@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // An entry is what other parts of the handler add to the log line of a request.
 type entry struct {
-	subject string // the subject to ban or to unban
-	key     string // the ID of a key that was created, revoked or rotated
-	outcome string // "" if the status says enough
+	by      store.Actor // for the audit log
+	subject string      // the subject to ban or to unban
+	key     string      // the ID of a key that was created, revoked or rotated
+	outcome string      // "" if the status says enough
 }
 
 const wrongToken = "wrong token"
@@ -38,8 +40,10 @@ func levelOf(r *http.Request, route string, status int, e *entry) slog.Level {
 
 // entryOf returns the entry of a request that has passed logRequests.
 func entryOf(ctx context.Context) *entry {
-	e, _ := ctx.Value(entryKey{}).(*entry)
-	return e
+	if e, ok := ctx.Value(entryKey{}).(*entry); ok {
+		return e
+	}
+	return new(entry)
 }
 
 // logRequests logs each request: the address of the client, the route and the outcome. The
@@ -47,7 +51,7 @@ func entryOf(ctx context.Context) *entry {
 func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			e := new(entry)
+			e := &entry{by: actor(r)}
 			t := middleware.TrackResponse(w)
 			next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)))
 

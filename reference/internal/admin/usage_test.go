@@ -14,13 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
-	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -223,60 +221,6 @@ func TestDeprecations(t *testing.T) {
 	}
 }
 
-// bannerStub counts how often the bans are listed.
-type bannerStub struct {
-	admin.Limiter
-	err    error
-	listed int
-}
-
-func (b *bannerStub) Bans(context.Context) ([]ratelimit.Ban, error) {
-	b.listed++
-	return []ratelimit.Ban{{}, {}}, b.err
-}
-
-func TestTop(t *testing.T) {
-	now := time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	counter := observe.NewActivity(clock)
-	for range 3 {
-		counter.Count(apikey.OwnerSubject("ada: b"), false, ratelimit.Allowed)
-	}
-	counter.Count(apikey.OwnerSubject("ada: b"), false, ratelimit.Limited)
-	counter.Count("network:192.0.2.1/32", true, ratelimit.Banned)
-	counter.Count("network:192.0.2.1/32", true, 0)
-	for range 2 {
-		counter.Count(apikey.OwnerSubject("ada: b"), false, ratelimit.Suspended)
-	}
-	now = now.Add(time.Second)
-	stub := new(bannerStub)
-	h := newHandler(t, func(c *admin.Config) {
-		c.Now = clock
-		c.Server = func() *admin.Server { return &admin.Server{Limiter: stub, Activity: counter} }
-	})
-
-	const want = `{"seconds":60,"decisions":{"allowed":3,"limited":1,"banned":1,"suspended":2,"undecided":1},"per_second":1.6,` +
-		`"owners":[{"owner":"ada: b","allowed":3,"denied":3}],"networks":[{"network":"192.0.2.1/32","allowed":0,"denied":1}],"bans":2}` + "\n"
-	for range 3 {
-		if diff := cmp.Diff(want, serve(h, "GET", "/top", local).Body.String()); diff != "" {
-			t.Errorf("GET /top (-want +got):\n%s", diff)
-		}
-	}
-	if stub.listed != 1 {
-		t.Errorf("the bans were listed %d times for 3 requests within five seconds, want once", stub.listed)
-	}
-
-	now, stub.err = now.Add(5*time.Second), errors.New("Redis is away")
-	var top admin.Top
-	if err := json.Unmarshal(serve(h, "GET", "/top", local).Body.Bytes(), &top); err != nil || top.Bans != nil || top.Decisions.Allowed != 3 {
-		t.Errorf("GET /top while bans cannot be listed: %+v, %v; want all but the bans", top, err)
-	}
-	now, stub.err = now.Add(-time.Hour), nil
-	if err := json.Unmarshal(serve(h, "GET", "/top", local).Body.Bytes(), &top); err != nil || top.Bans == nil {
-		t.Errorf("GET /top after the clock stepped back: %+v, %v; want that the bans are listed again", top, err)
-	}
-}
-
 func TestState(t *testing.T) {
 	now := time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 	var server *admin.Server
@@ -297,7 +241,7 @@ func TestState(t *testing.T) {
 	if w := serve(h, "GET", "/state", local); w.Code != 200 || w.Body.String() != want {
 		t.Errorf("GET /state during the start: %d %s, want %s", w.Code, w.Body, want)
 	}
-	for _, path := range []string{"/top", "/bans"} {
+	for _, path := range []string{"/console/", "/bans"} {
 		if w := serve(h, "GET", path, local); w.Code != 503 {
 			t.Errorf("GET %s during the start: %d, want 503", path, w.Code)
 		}

@@ -36,7 +36,6 @@ type commands struct {
 	Serve        serveCmd        `cmd:"" default:"withargs" help:"Run the server. This is the default command."`
 	Keys         keysCmd         `cmd:"" help:"Create, list, revoke and rotate API keys."`
 	Bans         bansCmd         `cmd:"" help:"List, start and end bans on a running server."`
-	Top          topCmd          `cmd:"" help:"Show the busiest clients of a running server."`
 	Usage        usageCmd        `cmd:"" help:"Show what an owner has left, and its requests by day."`
 	Deprecations deprecationsCmd `cmd:"" help:"Show the deprecated operations, and the owners that still use them."`
 	Audit        auditCmd        `cmd:"" help:"Show the changes of keys and bans, and the actor of each."`

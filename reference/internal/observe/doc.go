@@ -24,8 +24,6 @@
 //	petstore.deprecation.sunset_timestamp    gauge (s)     gatehouse.operation
 //	petstore.certificate.expiry_timestamp    gauge (s)
 //
-// An [Activity] counts decisions by client, for petstore top and the console.
-//
 // # Environment
 //
 // Nothing connects anywhere unless a variable says so: OTEL_EXPORTER_OTLP_ENDPOINT (or

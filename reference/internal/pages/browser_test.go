@@ -166,7 +166,7 @@ func (p *browser) listen(event any) {
 			p.add("the browser logs: %s: %s", e.Entry.Source, e.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, p.origin+"/") {
+		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme+"://"+to.Host != p.origin {
 			p.add("a request to another origin: %s", e.Request.URL)
 		}
 	}

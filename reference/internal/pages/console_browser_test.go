@@ -3,308 +3,155 @@
 package pages_test
 
 import (
-	"encoding/json"
+	"context"
+	"fmt"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/console"
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
-	"github.com/animalstore/gatehouse/reference/internal/observe"
-	"github.com/animalstore/gatehouse/reference/internal/pages"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-const token = "a-token-that-is-long-enough"
-
-// hostile is the name of an owner that tries to be HTML, to turn the text around it, and to
+// strange is the name of a client that tries to be HTML, to turn the text around it, and to
 // look like another: a Hangul filler and a space at the end are not seen.
-const hostile = "<img src=x onerror=alert(1)> \u202eada\u3164 "
+const strange = "user:<img src=x onerror=alert(1)> \u202eada\u3164 "
 
-// An adminAPI answers the calls of the page with what it holds.
-type adminAPI struct {
-	mu      sync.Mutex
-	token   string         // "": none is needed
-	answers map[string]any // by path; an int is a status without a body
-	bans    []map[string]any
-	calls   []string // that change something
-	wrong   int      // requests with another token
-}
-
-func (a *adminAPI) set(path string, answer any) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.answers[path] = answer
-}
-
-func (a *adminAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); a.token != "" && sent != a.token {
-		message := "No admin token was sent."
-		if sent != "" {
-			a.wrong++
-			message = "The admin token is not valid."
-		}
-		w.WriteHeader(http.StatusUnauthorized)
-		json.NewEncoder(w).Encode(map[string]any{"code": "invalid_admin_token", "message": message, "status": 401})
-		return
-	}
-	answer, ok := a.answers[r.URL.Path]
-	switch status, isStatus := answer.(int); {
-	case r.Method == http.MethodDelete:
-		a.calls = append(a.calls, r.URL.RequestURI())
-		a.bans = nil
-		answer = map[string]any{"unbanned": true}
-	case r.URL.Path == "/bans":
-		answer = map[string]any{"bans": append([]map[string]any{}, a.bans...)}
-	case isStatus:
-		w.WriteHeader(status)
-		answer = map[string]any{"code": "unavailable", "message": "The server is still starting. Try again later.", "status": status}
-	case !ok:
-		w.WriteHeader(http.StatusNotFound)
-	}
-	json.NewEncoder(w).Encode(answer)
-}
-
-type object = map[string]any
-
-// busy returns an API of a server on which much happens.
-func busy() *adminAPI {
-	now := time.Now()
-	return &adminAPI{
-		bans: []object{
-			{"owner": hostile, "ends": now.Add(30 * time.Minute), "level": 3, "reason": "strikes"},
-			{"network": "2001:db8:1:2::/64", "ends": now.Add(50 * time.Second), "level": 1, "reason": "one page in a loop\u202e"},
-		},
-		answers: map[string]any{
-			"/state": object{
-				"build": object{"version": "v0.3.0"}, "started": now.Add(-49 * time.Hour), "uptime": 49 * 3600, "ready": true,
-				"checks":      object{"database": "ok", "limits": "Redis does not answer; each server limits by itself", "log": "ok", "server": "ok"},
-				"connections": object{"admin": object{"open": 2, "idle": 1, "refused": 0, "evicted": 0, "waited": 0}, "api": object{"open": 1210, "idle": 1200, "refused": 7, "evicted": 3, "waited": 1}},
-				"settings":    object{"applied": 2, "refused": 1, "last": now.Add(-time.Minute), "error": "petstore.yaml:3:1: plans: must be a group"},
-				"engine": object{
-					"kind": "redis", "subjects": 812345, "capacity": 1000000, "evicted": 12, "refused": 0,
-					"redis": object{"mode": "local", "circuit": "open", "fallbacks": 5123, "failures": 7, "timeouts": 3, "opened": 1, "pending": 310, "lost": 0},
-				},
-			},
-			"/top": object{
-				"seconds": 60, "decisions": object{"allowed": 18342, "limited": 211, "banned": 57, "undecided": 0}, "per_second": 312.4, "bans": 2,
-				"owners": []object{
-					{"owner": "ada", "allowed": 12000, "denied": 0}, {"owner": hostile, "allowed": 6100, "denied": 268},
-					{"owner": "an-owner-with-a-very-long-name-" + strings.Repeat("x", 60), "allowed": 3, "denied": 0},
-				},
-				"networks": []object{{"network": "192.0.2.7/32", "allowed": 242, "denied": 0}, {"network": "2001:db8:1:2::/64", "allowed": 7, "denied": 57}},
-			},
-			"/deprecations": object{"deprecations": []object{
-				{"operation": "getPet", "since": "2025-12-05T00:00:00Z", "sunset": "2030-12-05T00:00:00Z", "daysLeft": 1474, "owners": []object{
-					{"owner": "ada", "requests": 120345, "last": now.Add(-time.Minute), "perDay": 1204.5},
-					{"owner": hostile, "requests": 3, "last": now.Add(-30 * 24 * time.Hour), "perDay": 0},
-				}},
-				{"operation": "listOwners", "since": "2026-01-01T00:00:00Z", "owners": []object{}},
-			}},
-			"/audit": object{"entries": []object{
-				{"id": 3, "at": now.Add(-time.Minute), "actor": "admin", "from": "127.0.0.1", "action": "ban.end", "target": "network:192.0.2.7/32"},
-				{"id": 2, "at": now.Add(-time.Hour), "actor": "cli:ada@host", "action": "key.create", "target": "key_0123456789abcdef", "detail": "owner=\"" + hostile + "\" plan=pro"},
-				{"id": 1, "at": now.Add(-48 * time.Hour), "actor": "cli:ada@host", "action": "key.revoke", "target": "key_fedcba9876543210", "detail": strings.Repeat("quotas=5000/minute,1000000/day ", 8) + "owner=bob"},
-			}},
-		},
-	}
-}
-
-// open serves the page and the API, and opens the page.
-func open(t *testing.T, api *adminAPI) (*browser, *httptest.Server) {
+// operate serves the console of a busy service, and opens it.
+func operate(t *testing.T) (*browser, *console.Console, *memory.Limiter, *httptest.Server) {
 	t.Helper()
-	files, err := pages.Console()
+	now := time.Date(2026, time.December, 1, 12, 0, 30, 0, time.UTC)
+	engine, err := memory.New(memory.Options{Now: func() time.Time { return now }}) // so that no window ends meanwhile
 	must(t, err)
-	mux := http.NewServeMux()
-	mux.Handle("/", api)
-	for _, f := range files {
-		pattern := "GET " + f.Path
-		if f.Path == "/" {
-			pattern += "{$}"
+	ops, err := console.New(engine, console.Options{
+		Title: "petstore",
+		Facts: func(context.Context) map[string]any {
+			return map[string]any{"version": "v0.3.0", "connections": 1210, "note": strings.Repeat("long ", 40)}
+		},
+		Deprecations: func(context.Context) ([]console.Deprecation, error) {
+			return []console.Deprecation{
+				{Operation: "getPet", Since: now.Add(-time.Hour), Sunset: time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC), Successor: "/v1/pets?status=available"},
+				{Operation: "listOwners"},
+			}, nil
+		},
+	})
+	must(t, err)
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(60), ratelimit.PerMonth(1_000_000))
+	send := func(subject string, times int) {
+		for range times {
+			d, err := engine.Take(t.Context(), subject, plan, 1)
+			ops.Observe(nil, ratelimit.Caller{Subject: subject, Plan: plan}, d, err)
 		}
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", f.ContentType)
-			w.Header().Set("Content-Security-Policy", pages.Policy)
-			w.Write(f.Body)
-		})
 	}
-	server := httptest.NewServer(mux)
+	send("user:ann", 2000)
+	send(strange, 50)
+	send("user:an-owner-with-a-very-long-name-"+strings.Repeat("x", 60), 3)
+	for i := range 30 {
+		send(fmt.Sprintf("network:2001:db8:%x:2::/64", i), i+1)
+	}
+	must(t, engine.Ban(t.Context(), strange, time.Hour, "one page in a loop\u202e"))
+	must(t, engine.Ban(t.Context(), "network:192.0.2.7/32", 30*time.Minute, ""))
+	ops.DeprecatedUse("getPet", "user:ann")
+	ops.DeprecatedUse("getPet", strange)
+	server := httptest.NewServer(ops)
 	t.Cleanup(server.Close)
-	return browse(t, server.URL+"/"), server
+	return browse(t, server.URL+"/?last=day"), ops, engine, server
 }
 
-func TestConsoleShowsWhatHappens(t *testing.T) {
+func TestOperatorsSeeTopConsumers(t *testing.T) {
 	t.Parallel()
-	p, _ := open(t, busy())
+	p, _, _, _ := operate(t)
 	for selector, pattern := range map[string]string{
-		"#server":       `v0.3.0 · up 2 d 1 h`,
-		"#health":       `^ready$`,
-		"#per-second":   `^312$`,
-		"#totals":       `allowed\s+18,342\s+limited\s+211\s+banned\s+57\s+undecided\s+0`,
-		"#owners":       `ada\s+12,000\s+0`,
-		"#networks":     `2001:db8:1:2::/64\s+7\s+57`,
-		"#engine":       `in Redis[^$]*open: Redis does not decide[^$]*each server limits by itself[^$]*812,345 of 1,000,000`,
-		"#checks":       `Redis does not answer[^$]*1,210 open, 1,200 idle, 7 refused, 3 closed to make room, 1 waited[^$]*refused at [-0-9: ]+ \(UTC\): petstore.yaml:3:1`,
-		"#deprecations": `getPet\s+ada\s+1,205\s+120,345\s+[-0-9: ]+\s+in 1,474 days[^$]*listOwners\s+not used so far\s+no date`,
-		"#audit":        `ban.end\s+network:192.0.2.7/32\s+admin \(127.0.0.1\)`,
-		"#bans":         `in (?:30|29) min[^$]*\tstrikes, level 3[^$]*2001:db8:1:2::/64 network\s+in [0-9]+ s\s+one page in a loop\\u\{202E\}`,
+		"section:has(#decisions)":    `allowed\s+[0-9]`,
+		"section:has(#busiest)":      `user:ann limited\s+free\s+60\s+1,940\s+60 of 60/hour[^$]*60 of 1000000/month`,
+		"section:has(#engine-0)":     `bound\s+[0-9,]+\s+evicted\s+0`,
+		"section:has(#facts)":        `version\s+v0.3.0`,
+		"section:has(#deprecations)": `getPet[^$]*/v1/pets\?status=available[^$]*user:ann\s+1[^$]*listOwners\s+No date of removal`,
+		"section:has(#bans)":         `one page in a loop\\u\{202E\}[^$]*network:192.0.2.7/32\s+[0-9]+m[0-9]+s\s+by hand`,
 	} {
 		p.waitText(t, selector, pattern)
 	}
-	for _, selector := range []string{"#owners", "#bans", "#deprecations", "#audit"} {
-		p.waitText(t, selector, `<img src=x onerror=alert\(1\)> \\u\{202E\}ada\\u\{3164\}(?:\\u\{20\}| ")`)
+	for _, id := range []string{"busiest", "deprecations", "bans"} {
+		p.waitText(t, "section:has(#"+id+")", `<img src=x onerror=alert\(1\)> \\u\{202E\}ada\\u\{3164\}\\u\{20\}`)
 	}
 	if got := evaluate[int](t, p, `document.querySelectorAll("main img, main script").length`); got != 0 {
 		t.Errorf("names have become %d elements, want text", got)
 	}
-	if got := evaluate[string](t, p, `document.querySelector("#chart svg").getAttribute("aria-label")`); !strings.Contains(got, "now 312") {
-		t.Errorf("the chart is called %q, want the rate in it", got)
+	for _, id := range []string{"decisions", "bans", "busiest", "deprecations", "engine-0"} {
+		p.screenshots(t, "operators-"+id, "section:has(#"+id+")")
 	}
-	p.do(t, chromedp.EmulateViewport(1440, 900))
-	if got := evaluate[int](t, p, `Math.max(...[...document.querySelectorAll("#audit td:not(:last-child) .name")].map((e) => e.getClientRects().length))`); got != 1 {
-		t.Errorf("beside a long detail, an ID or an actor has %d lines, want 1", got)
-	}
-	p.screenshots(t, "console", "body")
-	p.screenshots(t, "console-bans", "#bans")
-	p.screenshots(t, "console-owners", "#owners")
-	p.screenshots(t, "console-deprecations", "#deprecations")
-	p.checkNames(t, 5)
+	p.checkNames(t, 10)
+	p.click(t, "nav a")
+	p.do(t, chromedp.WaitVisible(chromedp.CSS(`nav a[href="./?last=day"]`)))
 }
 
-// A ban is ended after a question, and only that one.
-func TestConsoleUnbans(t *testing.T) {
+// An operator ends a ban with the keyboard alone, and the page renews itself meanwhile without
+// taking the focus away.
+func TestOperatorsUnbanByKeyboard(t *testing.T) {
 	t.Parallel()
-	api := busy()
-	p, _ := open(t, api)
-	p.waitText(t, "#bans", "in (?:30|29) min")
-	p.click(t, "#bans tbody button")
-	p.waitText(t, "#confirm", "the owner <img src=x")
-	p.screenshots(t, "console-confirm", "body")
-	p.checkNames(t, 3)
-	p.click(t, "#confirm-no")
-	api.mu.Lock()
-	if len(api.calls) > 0 {
-		t.Errorf("after Cancel the page has called %q, want nothing", api.calls)
+	p, ops, engine, _ := operate(t)
+	p.waitText(t, "#bans", "2")
+	evaluate[bool](t, p, `(document.querySelector("summary").focus(), true)`)
+	p.do(t, chromedp.KeyEvent(kb.Enter))
+	p.do(t, chromedp.KeyEvent(kb.Tab))
+	ops.DeprecatedUse("getPet", "user:new")
+	p.waitText(t, "section:has(#deprecations)", "user:new")
+	if got := evaluate[string](t, p, `document.activeElement.innerText`); !strings.HasPrefix(got, "Unban user:<img") {
+		t.Errorf("after the page has renewed itself, the focus is on %q, want on the button", got)
 	}
-	api.mu.Unlock()
-	p.click(t, "#bans tbody button")
-	p.click(t, "#confirm-yes")
-	p.waitText(t, "#done", "is no longer banned")
-	p.waitText(t, "#bans", "No client is banned")
-	api.mu.Lock()
-	defer api.mu.Unlock()
-	if want := "/bans?owner=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20%E2%80%AEada%E3%85%A4%20"; len(api.calls) != 1 || api.calls[0] != want {
-		t.Errorf("the page has called %q, want %q once", api.calls, want)
+	p.screenshots(t, "operators-unban", "section:has(#bans)")
+	p.checkNames(t, 10)
+	p.do(t, chromedp.KeyEvent(kb.Enter))
+	p.do(t, chromedp.WaitVisible(chromedp.CSS("section:has(#bans) tbody tr:only-child")))
+	if bans, err := engine.Bans(t.Context()); err != nil || len(bans) != 1 || bans[0].Subject == strange {
+		t.Errorf("the engine has the bans %v (%v), want the other one", bans, err)
 	}
 }
 
-// The page asks for the token, sends a wrong one once, and does not keep it.
-func TestConsoleAsksForTheToken(t *testing.T) {
+func TestOperatorsSeeThatTheServiceIsAway(t *testing.T) {
 	t.Parallel()
-	api := busy()
-	api.token = token
-	p, _ := open(t, api)
-	p.waitText(t, "#login", "The server asks for its admin token")
-	p.screenshots(t, "console-login", "body")
-	p.enter(t, "#token", "wrong")
-	p.click(t, "#login button")
-	p.waitText(t, "#login-error", "The admin token is not valid.")
-	api.mu.Lock()
-	if api.wrong != 1 {
-		t.Errorf("the page has sent a wrong token %d times, want once", api.wrong)
-	}
-	api.mu.Unlock()
-	p.enter(t, "#token", token)
-	p.click(t, "#login button")
-	p.waitText(t, "#owners", "ada")
-	if got := evaluate[string](t, p, `location.href + document.documentElement.outerHTML + document.querySelector("#token").value`); strings.Contains(got, token) {
-		t.Error("the token is in the page or in its address")
-	}
-	p.do(t, chromedp.Reload())
-	p.waitText(t, "#login", "The server asks for its admin token")
-}
-
-// While the server starts, the page says so. When it goes away, the page says that, and
-// it recovers by itself.
-func TestConsoleSaysWhenTheServerIsAway(t *testing.T) {
-	t.Parallel()
-	api := busy()
-	for _, path := range []string{"/top", "/audit", "/deprecations"} {
-		api.answers[path] = http.StatusServiceUnavailable
-	}
-	api.set("/state", object{"build": object{"version": "v0.3.0"}, "uptime": 1, "ready": false, "checks": object{"server": "starting: loading usage"}})
-	p, server := open(t, api)
-	p.waitText(t, "#unready", "The server is not ready. server: starting: loading usage")
-	p.waitText(t, "#decisions .error", "The server is still starting.")
-	p.screenshots(t, "console-starting", "body")
-	ready := busy()
-	for _, path := range []string{"/state", "/top", "/audit", "/deprecations"} {
-		api.set(path, ready.answers[path])
-	}
-	p.waitText(t, "#health", "^ready$")
-	p.waitText(t, "#per-second", "312")
-	for _, selector := range []string{"#decisions", "#audit", "#deprecations"} {
-		if got := p.waitText(t, selector, "ada|312"); strings.Contains(got, "still starting") {
-			t.Errorf("the page still says that the server starts: %s", got)
-		}
-	}
-
+	p, _, _, server := operate(t)
+	p.waitText(t, "#busiest", "last day")
 	server.Listener.Close()
 	server.CloseClientConnections()
-	p.waitText(t, "#away", "The server does not answer. It cannot be reached.")
-	p.waitText(t, "#health", "^no answer$")
-	p.screenshots(t, "console-away", "body")
+	p.waitText(t, "#away", "The service does not answer. This is the state of [0-9:]+")
+	p.screenshots(t, "operators-away", "body")
 }
 
-// The console works with what the endpoints answer, and not only with the test data of
-// the other tests.
-func TestConsoleInBrowser(t *testing.T) {
+// The admin listener of the server serves the console. A browser sends its token as a password.
+func TestConsoleOfTheServer(t *testing.T) {
 	t.Parallel()
 	engine, err := memory.New(memory.Options{})
 	must(t, err)
 	db := openStore(t)
-	issue(t, db, time.Now, keys.New{Name: "test", Owner: "ada", Plan: "free"})
-	running := &admin.Server{
-		Limiter: engine, Activity: observe.NewActivity(time.Now), Store: db, Plan: config.Default().Plans.Of, DailyUse: db.ListDailyUse,
-		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
-	}
+	limiter := admin.Audited(engine, db, slog.New(slog.DiscardHandler), time.Now)
+	ops, err := console.New(limiter, console.Options{Title: "petstore"})
+	must(t, err)
+	running := &admin.Server{Limiter: limiter, Console: ops, Store: db}
+	const token = "a-token-that-is-long-enough"
 	handler, err := admin.New(admin.Config{Server: func() *admin.Server { return running }, Token: token, Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	s := httptest.NewServer(handler)
 	defer s.Close()
-	const owner = `Zoë & "sons" <z@example.com>?x=1#y`
-	must(t, engine.Ban(t.Context(), apikey.OwnerSubject(owner), time.Hour, ""))
-	p := browse(t, s.URL+"/")
-	p.waitText(t, "#login", "The server asks for its admin token")
-	p.enter(t, "#token", token)
-	p.click(t, "#login button")
-	for selector, pattern := range map[string]string{
-		"#health":       `^ready$`,
-		"#bans":         `Zoë & "sons" <z@example.com>\?x=1#y\s+in 59 min`,
-		"#engine":       `in this process`,
-		"#checks":       `settings\s+as at the start`,
-		"#owners":       `No owner sent a request`,
-		"#deprecations": `getPet|No operation is deprecated`,
-		"#audit":        `key.create\s+key_`,
-	} {
-		p.waitText(t, selector, pattern)
-	}
-	p.click(t, "#bans tbody button")
-	p.click(t, "#confirm-yes")
-	p.waitText(t, "#done", "is no longer banned")
-	p.waitText(t, "#bans", "No client is banned")
-	p.waitText(t, "#audit", `ban.end\s+owner:Zoë[^$]*admin \(127.0.0.1\)`)
-	if bans, err := engine.Bans(t.Context()); err != nil || len(bans) > 0 {
-		t.Errorf("the engine has the bans %v (%v), want none", bans, err)
+	must(t, engine.Ban(t.Context(), "owner:ada", time.Hour, ""))
+	p := browse(t, strings.Replace(s.URL, "://", "://operator:"+token+"@", 1)+"/")
+	p.waitText(t, "#bans", "1")
+	must(t, engine.Ban(t.Context(), "owner:bob", 2*time.Hour, ""))
+	p.waitText(t, "section:has(#bans)", "owner:bob")
+	p.click(t, "summary")
+	p.click(t, "details button")
+	p.do(t, chromedp.WaitVisible(chromedp.CSS("section:has(#bans) tbody tr:only-child")))
+	entries, err := db.ListAudit(t.Context(), store.AuditQuery{Limit: 10})
+	must(t, err)
+	if len(entries) != 1 || entries[0].Target != "owner:bob" || entries[0].From != "127.0.0.1" {
+		t.Errorf("the audit log has %+v, want that bob was unbanned", entries)
 	}
 }

@@ -1,6 +1,6 @@
-// Package pages has the web pages of the server, each a page and the files that it uses.
+// Package pages has the web page of the server for its users, and the files that it uses.
 //
-//	files, err := pages.Docs(document.JSON(), "/docs") // or pages.Console()
+//	files, err := pages.Docs(document.JSON(), "/docs")
 //	for _, f := range files {
 //		handle(f.Path, f.ContentType, f.Body) // with pages.Policy
 //	}
@@ -10,13 +10,8 @@
 // has a chapter with its operationId as anchor: /docs#getPet. A script sends requests with
 // the key that the reader types in, and explains the answers, above all the rate limits.
 //
-// [Console] is the page of the admin listener: what happens on the server now, and the bans
-// in force, which an operator can end there. It is static and holds no data. A script asks
-// the endpoints of package admin for it, with the token that the operator types in.
-//
-// Keys and tokens stay in the memory of a page. Names that clients have chosen are written
-// as text, with control characters made visible. The pages work from the binary alone: no
-// page loads anything from another origin, which [Policy] also forbids.
+// Keys stay in the memory of the page. It works from the binary alone: it loads nothing from
+// another origin, which [Policy] also forbids.
 //
 // Swagger UI would be 1.5 MB in the binary. It needs evaluated code (new Function), which
 // [Policy] forbids, and knows neither limits, bans nor dates of deprecations.
@@ -28,7 +23,7 @@ import (
 	"path"
 )
 
-// Policy is the Content-Security-Policy of the pages (CSP level 3). Scripts and styles
+// Policy is the Content-Security-Policy of the page (CSP level 3). Scripts and styles
 // are files of the same origin, and text never becomes HTML or code.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -47,15 +42,8 @@ var contentTypes = map[string]string{ // by extension
 	".svg":  "image/svg+xml",
 }
 
-//go:embed shared docs console
+//go:embed shared docs
 var files embed.FS
-
-//go:embed console.html
-var console []byte
-
-// Console returns the console, which is at /, and the files that it uses, which are below
-// /console.
-func Console() ([]File, error) { return withFiles("/", console, "/console", "console") }
 
 // withFiles returns a page, and with paths in dir the files that all pages share and those
 // of the page, which are embedded in the directory own.

@@ -35,7 +35,7 @@ func byPath(files []pages.File) (page string, all map[string]pages.File) {
 var (
 	idOf     = regexp.MustCompile(`\bid="([^"]*)"`)
 	toID     = regexp.MustCompile(`(?:href=|for=|aria-labelledby=|aria-describedby=|aria-controls=|link\(|chapter\(|panel: )"#?([^"/. :]*)"|find\("#([a-z-]+)"`)
-	toFile   = regexp.MustCompile(`(?:src|href)="((?:docs|console)/[^"]*)"`)
+	toFile   = regexp.MustCompile(`(?:src|href)="(docs/[^"]*)"`)
 	toModule = regexp.MustCompile(`from "\./([^"]*)"`)
 	unsafe   = regexp.MustCompile(`(?:src|href)="?https?:|\burl\(['"a-z]|@import|\sstyle=|\son[a-z]+=|(?:inner|outer)HTML|eval\(|localStorage|sessionStorage|document\.cookie`)
 )
@@ -43,42 +43,38 @@ var (
 // Links lead to what exists, and nothing needs another origin, makes text HTML or code, or
 // stores anything.
 func TestPagesAreComplete(t *testing.T) {
-	for dir, load := range map[string]func() ([]pages.File, error){
-		"/docs/":    func() ([]pages.File, error) { return pages.Docs(document(t, nil), "/docs") },
-		"/console/": pages.Console,
-	} {
-		files, err := load()
-		must(t, err)
-		page, all := byPath(files)
-		ids := map[string]bool{}
-		for _, m := range idOf.FindAllStringSubmatch(page, -1) {
-			if ids[m[1]] {
-				t.Errorf("%s: the id %q is there twice", dir, m[1])
-			}
-			ids[m[1]] = true
+	const dir = "/docs/"
+	files, err := pages.Docs(document(t, nil), "/docs")
+	must(t, err)
+	page, all := byPath(files)
+	ids := map[string]bool{}
+	for _, m := range idOf.FindAllStringSubmatch(page, -1) {
+		if ids[m[1]] {
+			t.Errorf("%s: the id %q is there twice", dir, m[1])
 		}
-		for _, m := range toFile.FindAllStringSubmatch(page, -1) {
-			if _, ok := all["/"+m[1]]; !ok {
-				t.Errorf("%s: the page refers to %s, which is not served", dir, m[1])
+		ids[m[1]] = true
+	}
+	for _, m := range toFile.FindAllStringSubmatch(page, -1) {
+		if _, ok := all["/"+m[1]]; !ok {
+			t.Errorf("%s: the page refers to %s, which is not served", dir, m[1])
+		}
+	}
+	for name, f := range all {
+		if f.ContentType == "" {
+			t.Errorf("%s has no media type", name)
+		}
+		for _, m := range toModule.FindAllStringSubmatch(string(f.Body), -1) {
+			if _, ok := all[dir+m[1]]; !ok {
+				t.Errorf("%s imports %s, which is not served", name, m[1])
 			}
 		}
-		for name, f := range all {
-			if f.ContentType == "" {
-				t.Errorf("%s has no media type", name)
+		for _, m := range toID.FindAllStringSubmatch(string(f.Body), -1) {
+			if !ids[m[1]+m[2]] {
+				t.Errorf("%s refers to %s, which the page does not have", name, m[0])
 			}
-			for _, m := range toModule.FindAllStringSubmatch(string(f.Body), -1) {
-				if _, ok := all[dir+m[1]]; !ok {
-					t.Errorf("%s imports %s, which is not served", name, m[1])
-				}
-			}
-			for _, m := range toID.FindAllStringSubmatch(string(f.Body), -1) {
-				if !ids[m[1]+m[2]] {
-					t.Errorf("%s refers to %s, which the page does not have", name, m[0])
-				}
-			}
-			if m := unsafe.FindString(string(f.Body)); m != "" {
-				t.Errorf("%s has %q", name, m)
-			}
+		}
+		if m := unsafe.FindString(string(f.Body)); m != "" {
+			t.Errorf("%s has %q", name, m)
 		}
 	}
 	for _, word := range []string{"unsafe", "data:", "http", "*"} {
@@ -91,10 +87,10 @@ func TestPagesAreComplete(t *testing.T) {
 // Text can be read on every ground that it is on: a contrast of 4.5 at least (WCAG 2.2
 // success criterion 1.4.3, level AA). The edges of controls have 3 (1.4.11).
 func TestContrast(t *testing.T) {
-	files, err := pages.Console()
+	files, err := pages.Docs(document(t, nil), "/docs")
 	must(t, err)
 	_, all := byPath(files)
-	light, dark, _ := strings.Cut(string(all["/console/base.css"].Body), "prefers-color-scheme: dark")
+	light, dark, _ := strings.Cut(string(all["/docs/base.css"].Body), "prefers-color-scheme: dark")
 	grounds := []string{"ground", "surface", "sunken"}
 	for scheme, css := range map[string]string{"light": light, "dark": dark} {
 		for text, on := range map[string][]string{

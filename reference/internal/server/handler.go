@@ -64,7 +64,7 @@ func (p *startup) server() *admin.Server {
 	}
 	c := r.settings.Load()
 	return &admin.Server{
-		Limiter: r.limiter, Activity: r.activity,
+		Limiter: r.audited, Console: r.console,
 		Store: r.store, Plan: c.Plans.Of, Anonymous: c.Anonymous, Deprecations: c.Deprecations,
 		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
 			return r.daily.List(ctx, r.store, owner, since)
@@ -113,14 +113,9 @@ func reportSettings(s ReloadStatus) admin.Settings {
 }
 
 // countDecision counts a decision on a charged request for operators.
-func (s *state) countDecision(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-	outcome := d.Outcome
-	if err != nil {
-		outcome = 0 // d is only what the header fields show
-	}
-	network := c.Kind == ratelimit.KindNetwork
-	s.activity.Count(c.Subject, network, outcome)
-	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && !network && err == nil {
+func (s *state) countDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	s.console.Observe(r, c, d, err)
+	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && err == nil {
 		s.daily.Count(owner, d.Allowed())
 	}
 }

@@ -24,6 +24,7 @@ type startup struct {
 	running atomic.Pointer[running] // nil until it serves
 
 	operator *httpserver.Server // of the admin listener; set before it serves
+	health   []admin.Check      // what /readyz reports; set before it serves
 	observer *observe.Observer  // nil in tests
 }
 

@@ -78,7 +78,7 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 	if err != nil {
 		return err
 	}
-	p.operator = operator
+	p.operator, p.health = operator, checks
 	if err := p.observeServer(o, checks); err != nil {
 		return err
 	}

@@ -250,10 +250,22 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 			t.Errorf("a request without a key: %d, want %d", resp.StatusCode, want)
 		}
 	}
-	var top admin.Top
-	getJSON("/top", &top)
-	if d := top.Decisions; d.Allowed != 1 || d.Limited != 2 || len(top.Networks) != 1 || top.Networks[0] != (admin.Use{Network: "127.0.0.1/32", Allowed: 1, Denied: 2}) {
-		t.Errorf("GET /top: %+v, want the three requests of 127.0.0.1", top)
+	var shown struct {
+		Decisions map[string]int64
+		Networks  []struct {
+			Subject, Plan   string
+			Allowed, Denied int64
+		}
+		Engines      []struct{ Engine string }
+		Facts        map[string]any
+		Deprecations struct{ List []struct{ Operation string } }
+	}
+	getJSON("/console/console.json", &shown)
+	if d := shown.Decisions; d["allowed"] != 1 || d["limited"] != 2 || len(shown.Networks) != 1 || shown.Networks[0].Subject != "network:127.0.0.1/32" || shown.Networks[0].Denied != 2 {
+		t.Errorf("the console has %+v, want the three requests of 127.0.0.1", shown)
+	}
+	if len(shown.Engines) != 1 || shown.Engines[0].Engine != "memory" || shown.Facts["version"] != "v1" || shown.Facts["check: database"] != "ok" || shown.Deprecations.List == nil {
+		t.Errorf("the console has %+v, want the engine, the version, the checks and the deprecations", shown)
 	}
 
 	createKey := func(plan string) int {

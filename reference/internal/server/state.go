@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/console"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
@@ -33,7 +35,8 @@ type state struct {
 
 	embedded *memory.Limiter // the engine in this process, which decides if Redis does not
 
-	activity *observe.Activity             // of the decisions about charged requests
+	console  *console.Console              // of the decisions about charged requests
+	audited  admin.Limiter                 // the limiter for an operator
 	settings atomic.Pointer[config.Config] // in force; set when the server serves
 
 	closers []io.Closer // in the order in which they were opened
@@ -53,7 +56,6 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 		logger:      o.Logger,
 		uses:        store.NewDeprecatedCounter(time.Now),
 		daily:       store.NewDailyCounter(time.Now),
-		activity:    observe.NewActivity(time.Now),
 		observer:    cmp.Or(p.observer, observe.Nothing()),
 		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
 	}
@@ -76,7 +78,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 		}
 		tasks = append(tasks, added...)
 	}
-	if err := s.observeLimiter(); err != nil {
+	if err := errors.Join(s.observeLimiter(), s.openConsole(o, p)); err != nil {
 		return nil, err
 	}
 	s.saver = store.StartSaver(o.Logger, tasks...)
