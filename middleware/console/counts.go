@@ -114,23 +114,24 @@ func spanOf(spans []span, number int64) *span {
 	return s
 }
 
-// totals returns the number of decisions by outcome in each of the seconds that end with the
-// present one, the oldest first.
-func (c *counts) totals(now int64) [shownSeconds][outcomes]int64 {
-	var all [shownSeconds][outcomes]int64
+// decisions returns the number of decisions in the last minute by outcome, and in each of its
+// seconds, the oldest first. The last one is the present one.
+func (c *counts) decisions(now int64) (byOutcome [outcomes]int64, inSeconds []int64) {
+	inSeconds = make([]int64, shownSeconds)
 	for i := range c.stripes {
 		s := &c.stripes[i]
 		s.mu.Lock()
 		for _, second := range s.seconds {
 			if age := now - second.unix; age >= 0 && age < shownSeconds {
 				for o, n := range second.totals {
-					all[shownSeconds-1-age][o] += int64(n)
+					byOutcome[o] += int64(n)
+					inSeconds[shownSeconds-1-age] += int64(n)
 				}
 			}
 		}
 		s.mu.Unlock()
 	}
-	return all
+	return byOutcome, inSeconds
 }
 
 // busiest returns at most n users and n networks with the most decisions, the busiest first, in

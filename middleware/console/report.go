@@ -69,8 +69,18 @@ type ban struct {
 // report asks the service, and the engine, which has a second to answer.
 func (c *Console) report(ctx context.Context, last string) *report {
 	now := c.counts.now()
-	r := &report{Title: c.options.Title, At: now.UTC(), Since: c.since.UTC(), Last: last, Engines: []engineFacts{}, Facts: map[string]any{}}
-	r.addDecisions(c.counts.totals(now.Unix()))
+	r := &report{
+		Title: c.options.Title, At: now.UTC(), Since: c.since.UTC(), Last: last,
+		Decisions: map[string]int64{}, Engines: []engineFacts{}, Facts: map[string]any{},
+	}
+	byOutcome, inSeconds := c.counts.decisions(now.Unix())
+	for o, n := range byOutcome {
+		r.Decisions[ratelimit.Outcome(o).String()] = n
+	}
+	for _, n := range inSeconds[shownSeconds-1-rateSeconds : shownSeconds-1] {
+		r.PerSecond += float64(n) / rateSeconds
+	}
+	r.Seconds = inSeconds
 	r.Subjects, r.Networks = c.counts.busiest(now.Unix(), last == "day", mostSubjects)
 
 	asking, cancel := context.WithTimeout(ctx, patience)
@@ -93,19 +103,6 @@ func (c *Console) report(ctx context.Context, last string) *report {
 		r.Deprecations = c.deprecations(ctx)
 	}
 	return r
-}
-
-func (r *report) addDecisions(totals [shownSeconds][outcomes]int64) {
-	r.Decisions, r.Seconds = map[string]int64{}, make([]int64, shownSeconds)
-	for i, second := range totals {
-		for o, n := range second {
-			r.Decisions[ratelimit.Outcome(o).String()] += n
-			r.Seconds[i] += n
-		}
-	}
-	for _, n := range r.Seconds[shownSeconds-1-rateSeconds : shownSeconds-1] {
-		r.PerSecond += float64(n) / rateSeconds
-	}
 }
 
 // addUsage adds what each subject has used of its plan. After an error, the engine is not asked
