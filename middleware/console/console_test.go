@@ -152,7 +152,7 @@ func TestDecisions(t *testing.T) {
 				c.Observe(nil, caller, ratelimit.Decision{Outcome: o, Time: time.Now().UnixNano()}, nil)
 			}
 			c.Observe(nil, caller, ratelimit.Decision{Outcome: ratelimit.Allowed}, errors.New("no answer"))
-			c.Observe(nil, ratelimit.Caller{}, ratelimit.Decision{}, nil)
+			c.Observe(nil, ratelimit.Caller{Subject: "user:ann"}, ratelimit.Decision{Outcome: ratelimit.Allowed}, nil)
 			time.Sleep(time.Second)
 		}
 		r := reportOf(t, c, "")
@@ -166,6 +166,28 @@ func TestDecisions(t *testing.T) {
 		time.Sleep(55 * time.Second)
 		if got := reportOf(t, c, "").Decisions["allowed"]; got != 8 {
 			t.Errorf("%d are allowed after 65 seconds, want the last 8", got)
+		}
+	})
+}
+
+// What is older than the last minute and the last day is forgotten, while a client goes on.
+func TestTimePasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := must(memory.New(memory.Options{}))
+		c := newConsole(t, l, console.Options{})
+		for range 150 {
+			send(t, c, l, "user:ann", 1)
+			send(t, c, l, "network:192.0.2.7/32", 1)
+			time.Sleep(time.Second)
+		}
+		r := reportOf(t, c, "")
+		if got := r.Decisions["allowed"] + r.Decisions["limited"]; got != 118 { // the present second has none yet
+			t.Errorf("%d decisions in the last minute, want 118", got)
+		}
+		for _, s := range slices.Concat(r.Subjects, r.Networks) {
+			if n := s.Allowed + s.Denied; n < 50 || n > 60 {
+				t.Errorf("%s has sent %d requests in the last minute, want 50 to 60", s.Subject, n)
+			}
 		}
 	})
 }
@@ -194,6 +216,9 @@ func TestFlood(t *testing.T) {
 	c := newConsole(t, must(memory.New(memory.Options{})), console.Options{})
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Time: time.Now().UnixNano()}
 	const flood = 100_000
+	for i := range flood { // first, all places are taken
+		c.Observe(nil, ratelimit.Caller{Subject: fmt.Sprint("early:", i/100), Plan: free}, d, nil)
+	}
 	for i := range flood {
 		c.Observe(nil, ratelimit.Caller{Subject: fmt.Sprint("user:", i), Plan: free}, d, nil)
 		if i%50 == 0 {
@@ -205,9 +230,37 @@ func TestFlood(t *testing.T) {
 		t.Errorf("the busiest is %+v, want user:busy with about %d", busy, flood/50)
 	}
 	for _, s := range r.Subjects[1:] {
-		if s.Allowed > 1 {
-			t.Errorf("%s has %d requests, want 1", s.Subject, s.Allowed)
+		if s.Allowed > 100 || !strings.HasPrefix(s.Subject, "early:") && s.Allowed > 1 {
+			t.Errorf("%s has %d requests, want no more than it has sent", s.Subject, s.Allowed)
 		}
+	}
+}
+
+// A smooth quota counts what can be used at once.
+func TestSmoothQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := must(memory.New(memory.Options{}))
+		c := newConsole(t, l, console.Options{})
+		plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+		d, err := l.Take(t.Context(), "user:ann", plan, 3)
+		c.Observe(nil, ratelimit.Caller{Subject: "user:ann", Plan: plan}, d, err)
+		if got := fmt.Sprint(reportOf(t, c, "").Subjects[0].Quotas); got != "[{60/minute smooth 10 3 10}]" {
+			t.Errorf("the quotas are %s, want 3 used of 10", got)
+		}
+	})
+}
+
+// An engine written elsewhere, with numbers.
+type numbered struct{ ratelimit.Limiter }
+
+type stats struct{ Calls, secret int }
+
+func (numbered) Stats() stats { return stats{17, 4} }
+
+func TestNumbersOfAnyEngine(t *testing.T) {
+	r := reportOf(t, newConsole(t, numbered{must(memory.New(memory.Options{}))}, console.Options{}), "")
+	if len(r.Engines) != 1 || r.Engines[0].Engine != "console_test" || fmt.Sprint(r.Engines[0].Facts) != "map[calls:17]" {
+		t.Errorf("the engines are %+v, want the exported number", r.Engines)
 	}
 }
 
@@ -300,14 +353,14 @@ func (undecided) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimi
 func TestUnban(t *testing.T) {
 	l := must(memory.New(memory.Options{}))
 	c := newConsole(t, l, console.Options{})
-	const subject = `user:<b>"ann"&` + "\u202e"
+	const subject = `user:<b>"ann"&` + "\u202e\u2800"
 	if err := l.Ban(t.Context(), subject, time.Hour, "your requests load one page in a loop"); err != nil {
 		t.Fatal(err)
 	}
 	if r := reportOf(t, c, ""); r.Bans.Total != 1 || r.Bans.List[0].Subject != subject {
 		t.Errorf("the bans are %+v, want that of %q", r.Bans, subject)
 	}
-	if body := get(c, "/").Body.String(); strings.Contains(body, "<b>") || strings.Contains(body, "<td><bdi>\u202e") || !strings.Contains(body, `&amp;\u{202E}`) {
+	if body := get(c, "/").Body.String(); strings.Contains(body, "<b>") || strings.Contains(body, "<td><bdi>\u202e") || !strings.Contains(body, `&amp;\u{202E}\u{2800}`) {
 		t.Errorf("the page does not show the name as text: %s", body)
 	}
 	form := url.Values{"subject": {subject}}
