@@ -23,11 +23,14 @@ func BenchmarkObserve(b *testing.B) {
 		for i := range names {
 			names[i] = fmt.Sprintf("user:%040d", i)
 		}
-		for _, with := range []string{"limit", "limit and console"} {
+		for _, with := range []string{"limit", "limit and nothing", "limit and console"} {
 			b.Run(fmt.Sprintf("subjects=%d/%s", subjects, with), func(b *testing.B) {
 				engine := must(memory.New(memory.Options{}))
 				opts := limit.Options{}
-				if with != "limit" {
+				if with == "limit and nothing" {
+					opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) {}
+				}
+				if with == "limit and console" {
 					opts.Observe = must(console.New(engine, console.Options{})).Observe
 				}
 				var next atomic.Uint32

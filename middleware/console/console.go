@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"embed"
@@ -112,18 +113,23 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 		return errLast
 	}
 	report := c.report(r.Context(), cmp.Or(last, "minute"))
+	var body bytes.Buffer
+	contentType, err := "application/json", error(nil)
 	if r.URL.Path == "/" {
-		return writePage(w, report)
+		contentType, err = "text/html; charset=utf-8", pageTemplate.Execute(&body, report)
+	} else {
+		err = json.NewEncoder(&body).Encode(report)
 	}
-	body, err := json.Marshal(report)
-	return write(w, "application/json", append(body, '\n'), err)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", contentType)
+	_, _ = w.Write(body.Bytes()) // an error: the client has gone
+	return nil
 }
-
-const maxForm = 64 << 10 // bytes
 
 // unban ends a ban, and leads the browser back to the page.
 func unban(w http.ResponseWriter, r *http.Request, banner ratelimit.Banner) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	subject := r.PostFormValue("subject")
 	if subject == "" {
 		return errSubject
@@ -135,13 +141,4 @@ func unban(w http.ResponseWriter, r *http.Request, banner ratelimit.Banner) erro
 	w.Header().Set("Location", "./#bans") // relative also behind http.StripPrefix
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
-}
-
-// write sends a body that could be made.
-func write(w http.ResponseWriter, contentType string, body []byte, err error) error {
-	if err == nil {
-		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write(body) // an error: the client has gone
-	}
-	return err
 }

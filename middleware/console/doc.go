@@ -24,8 +24,8 @@
 // Each process counts the decisions that it makes, from its start on. Their sums are exact. The
 // counts of one client are never too high, and exact as long as few clients are active. Under a
 // flood of new clients, a client is short of about 1/500 of all decisions at most. A Console takes
-// about 1 MB, and the names of the subjects that it holds. BenchmarkObserve measures what it adds
-// to a request.
+// about 1 MB, and the names of the subjects that it holds. To count a decision takes about as long
+// as package memory takes to make it.
 //
 // The page works without scripts, by keyboard, light and dark, and from 360 pixels on. Its
 // Content-Security-Policy allows only the script and the style that come with it. Changes that a

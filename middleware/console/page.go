@@ -1,11 +1,9 @@
 package console
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,12 +22,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"parts": func(subject string) []string { return strings.SplitAfterN(subject, ":", 2) },
 	"table": func(head, none string, list []subject) []any { return []any{head, none, list} },
 }).Parse(html))
-
-func writePage(w http.ResponseWriter, r *report) error {
-	var b bytes.Buffer
-	err := pageTemplate.Execute(&b, r)
-	return write(w, "text/html; charset=utf-8", b.Bytes(), err)
-}
 
 // chart returns the points of a line in a box of 600 by 100, for values that are 0 or more.
 func chart(values []int64) string {
