@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,6 +78,8 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 			"RateLimit":          usage.header.Get("RateLimit") != "",
 			"the origin allowed": document.header.Get("Access-Control-Allow-Origin") == "https://app.example",
 			"the sunset":         strings.Contains(string(document.body), `"x-sunset":"2099-12-01"`),
+			"the stability":      strings.Contains(string(document.body), `"x-stability-level":"experimental"`),
+			"the public address": strings.Contains(string(document.body), `{"url":"https://pets.example/v1",`),
 		} {
 			if got != reloaded {
 				t.Errorf("a response has %s: %v, want %v", what, got, reloaded)
@@ -85,14 +89,15 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 	check(false)
 	tag := get("/openapi.json").header.Get("ETag")
 	writeFile(t, dir, "petstore.yaml", "cors_origins: [https://app.example]\ndraft_headers: true\n"+
-		"deprecations: {getUsage: {since: 2026-01-01, sunset: 2099-12-01}}\n")
+		"deprecations: {getUsage: {since: 2026-01-01, sunset: 2099-12-01}}\n"+
+		"stability: {listPets: experimental, getUsage: beta}\nservers: {production: https://pets.example/v1}\n")
 	line := p.hangUp(t, reloaded)
 	check(true)
 	if get("/openapi.json").header.Get("ETag") == tag {
 		t.Error("after the reload /openapi.json has the ETag of the old one")
 	}
-	if line["changed"] != 4.0 || line["need_restart"] != 0.0 || line["cause"] != "SIGHUP" || line["file"] != "petstore.yaml" {
-		t.Errorf("the log says %v, want 4 changes in the file", line)
+	if line["changed"] != 6.0 || line["need_restart"] != 0.0 || line["cause"] != "SIGHUP" || line["file"] != "petstore.yaml" {
+		t.Errorf("the log says %v, want 6 changes in the file", line)
 	}
 
 	writeFile(t, dir, "petstore.yaml", "deprecations: {getNothing: {since: 2025-12-05}}\n")
@@ -102,6 +107,17 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 		t.Errorf("the log says %v, want an error that begins with %q", line, want)
 	}
 	check(true)
+	if health := petstore(t, dir, "health", "--ready", "--admin-listen="+strings.TrimPrefix(p.admin, "http://")); !strings.Contains(health, "settings: "+want) {
+		t.Errorf("petstore health --ready says %s, want also that the settings are refused", health)
+	}
+
+	writeFile(t, dir, "petstore.yaml", "redis: redis://:hush@127.0.0.1:1\n")
+	must(t, os.Chmod(filepath.Join(dir, "petstore.yaml"), 0o644))
+	p.hangUp(t, reloaded)
+	const warning = "other users of the machine can read petstore.yaml, which has a secret in redis; remove their right with chmod o-r"
+	if len(p.logged(warning)) != 1 {
+		t.Errorf("the log does not say %q", warning)
+	}
 }
 
 func TestReloadOfAccessLists(t *testing.T) {

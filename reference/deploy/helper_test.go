@@ -53,7 +53,7 @@ func load(t *testing.T, file string, env map[string]string) *config.Config {
 		names = append(names, name+"="+value)
 	}
 	must(t, config.CheckEnvironment(names))
-	c, err := config.NewSource(config.Flags{Config: &file}, func(name string) (string, bool) {
+	c, err := config.NewSource(config.Flags{"config": &file}, func(name string) (string, bool) {
 		value, ok := env[name]
 		if secret := secretFiles[name]; ok && secret != "" {
 			value = filepath.Join(t.TempDir(), "secret")

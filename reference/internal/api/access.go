@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -15,6 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
 const codeAccessDenied apierror.Code = "access_denied"
@@ -60,7 +59,7 @@ func (a *api) checkOwner(next http.Handler) http.Handler {
 // fields show the plan with nothing used, because such requests are not counted.
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, plan *ratelimit.Plan, err error) {
 	d := engine.Uncounted(plan, 1, a.Now())
-	a.Headers.Set(w.Header(), &d)
+	a.headers().Set(w.Header(), &d)
 	middleware.SetLogAttrs(r.Context(),
 		slog.String("plan", plan.Name()), slog.String("outcome", denied), slog.String("list", "deny"))
 	a.errors.Respond(w, r, err)
@@ -86,49 +85,27 @@ func unlessAllowed(limit, shadow middleware.Middleware) middleware.Middleware {
 	}
 }
 
-// An AccessList names clients by their network and by the owner of their key. The zero
-// value names none.
-type AccessList struct {
-	// Networks contain the addresses of clients, with or without a key. A client behind a
-	// NAT64 translator also has the IPv4 address that clientip.Network returns.
-	Networks []netip.Prefix
-
-	// Owners are the owners of keys. A client is only taken for an owner if it sends a
-	// valid key.
-	Owners []string
-}
-
-// An accessTable finds clients in an AccessList. Lookups are fast with thousands of
-// entries.
+// An accessTable finds clients in a list of the settings. Lookups are fast with thousands
+// of entries. A client behind a NAT64 translator also has the IPv4 address that
+// clientip.Network returns.
 type accessTable struct {
 	networks map[netip.Prefix]bool
 	lengths  []int // of the networks
 	owners   map[string]bool
 }
 
-func newAccessTable(list AccessList) (*accessTable, error) {
+func newAccessTable(list config.AccessList) *accessTable {
 	t := &accessTable{networks: make(map[netip.Prefix]bool), owners: make(map[string]bool)}
 	for _, p := range list.Networks {
-		switch {
-		case !p.IsValid():
-			return nil, errors.New("Networks must not contain the zero prefix")
-		case p.Addr().Is4In6():
-			return nil, fmt.Errorf("Networks must have IPv4 in the form of IPv4, got %v", p)
-		case p != p.Masked():
-			return nil, fmt.Errorf("Networks must have no bits beyond their length: got %v, write %v", p, p.Masked())
-		}
 		t.networks[p] = true
 		if !slices.Contains(t.lengths, p.Bits()) {
 			t.lengths = append(t.lengths, p.Bits())
 		}
 	}
 	for _, owner := range list.Owners {
-		if owner == "" {
-			return nil, errors.New("Owners must not contain an empty name")
-		}
 		t.owners[owner] = true
 	}
-	return t, nil
+	return t
 }
 
 // hasAddr reports whether the address of a client is in one of the networks.

@@ -10,10 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
 
@@ -22,12 +21,10 @@ func from(addr string) string { return "X-Forwarded-For: " + addr }
 
 // startAccess starts a service that believes from, and whose networks have one request
 // per minute.
-func startAccess(t *testing.T, deny, allow api.AccessList, adjust func(*api.Config)) *service {
+func startAccess(t *testing.T, deny, allow config.AccessList, adjust func(*api.Config)) *service {
 	t.Helper()
-	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	must(t, err)
 	return start(t, func(c *api.Config) {
-		c.Client, c.Deny, c.Allow = client, deny, allow
+		c.TrustedProxies, c.Deny, c.Allow = networks("127.0.0.0/8"), deny, allow
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 		if adjust != nil {
@@ -47,8 +44,8 @@ func networks(texts ...string) []netip.Prefix {
 func TestDeniedNetworks(t *testing.T) {
 	t.Parallel()
 	var seen decisions
-	s := startAccess(t, api.AccessList{Networks: networks("192.0.2.0/24", "192.0.2.7/32", "2001:db8:1::/48", "203.0.113.9/32", "64:ff9b::198.51.100.0/120")},
-		api.AccessList{}, func(c *api.Config) { c.OnDecision, c.Headers = seen.add, limit.XRateLimit|limit.DraftRateLimit })
+	s := startAccess(t, config.AccessList{Networks: networks("192.0.2.0/24", "192.0.2.7/32", "2001:db8:1::/48", "203.0.113.9/32", "64:ff9b::198.51.100.0/120")},
+		config.AccessList{}, func(c *api.Config) { c.OnDecision, c.DraftHeaders = seen.add, true })
 	for addr, denied := range map[string]bool{
 		"192.0.1.255": false, "192.0.2.0": true, "192.0.2.7": true, "192.0.2.255": true, "192.0.3.0": false,
 		"203.0.113.8": false, "203.0.113.9": true, "203.0.113.10": false,
@@ -89,7 +86,7 @@ func TestDeniedNetworks(t *testing.T) {
 // for an owner.
 func TestDeniedOwners(t *testing.T) {
 	t.Parallel()
-	s := startAccess(t, api.AccessList{Owners: []string{"mallory"}, Networks: networks("192.0.2.0/24")}, api.AccessList{}, nil)
+	s := startAccess(t, config.AccessList{Owners: []string{"mallory"}, Networks: networks("192.0.2.0/24")}, config.AccessList{}, nil)
 	ada, mallory := s.with(s.key(t, "ada", "free")), s.with(s.key(t, "mallory", "enterprise", "5/minute"))
 	for range 3 {
 		want(t, ada.Get(t, "/v1/pets", from("192.0.2.1")), 403, "access_denied")
@@ -112,11 +109,11 @@ func TestDeniedOwners(t *testing.T) {
 func TestAllowedCallers(t *testing.T) {
 	t.Parallel()
 	var seen decisions
-	s := startAccess(t, api.AccessList{Owners: []string{"mallory"}},
-		api.AccessList{Owners: []string{"ada", "mallory"}, Networks: networks("198.51.100.0/24", "127.0.0.0/8")},
+	s := startAccess(t, config.AccessList{Owners: []string{"mallory"}},
+		config.AccessList{Owners: []string{"ada", "mallory"}, Networks: networks("198.51.100.0/24", "127.0.0.0/8")},
 		func(c *api.Config) {
 			c.OnDecision = seen.add
-			c.Origins = []string{origin}
+			c.CORSOrigins = []string{origin}
 			withPlan(ratelimit.MustPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: 60e9, Growth: 1, Max: 60e9, Forgive: 60e9}, ratelimit.PerMinute(2)))(c)
 		})
 	ada, bob := s.with(s.key(t, "ada", "strict")), s.with(s.key(t, "bob", "strict"))
@@ -161,8 +158,8 @@ func TestAllowedCallers(t *testing.T) {
 
 func TestListsInTheLog(t *testing.T) {
 	t.Parallel()
-	s := startAccess(t, api.AccessList{Networks: networks("192.0.2.0/24"), Owners: []string{"mallory"}},
-		api.AccessList{Networks: networks("198.51.100.0/24"), Owners: []string{"ada"}}, nil)
+	s := startAccess(t, config.AccessList{Networks: networks("192.0.2.0/24"), Owners: []string{"mallory"}},
+		config.AccessList{Networks: networks("198.51.100.0/24"), Owners: []string{"ada"}}, nil)
 	tests := []struct {
 		owner, addr   string
 		list, outcome any
@@ -204,7 +201,7 @@ func preflight(t *testing.T, s *service, target, from string) *http.Response {
 
 func TestCORS(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.Origins = []string{origin} })
+	s := start(t, func(c *api.Config) { c.CORSOrigins = []string{origin} })
 
 	t.Run("a preflight needs no key and counts for nobody", func(t *testing.T) {
 		before := s.Do(t, none(contract.Request{Target: "/v1/pets"})).Int("X-RateLimit-Remaining")
@@ -277,8 +274,8 @@ func TestCORSIsOffByDefault(t *testing.T) {
 // A page of a denied network reads why it was refused: its preflight is answered.
 func TestPagesOfDeniedNetworks(t *testing.T) {
 	t.Parallel()
-	s := startAccess(t, api.AccessList{Networks: networks("127.0.0.0/8")}, api.AccessList{}, func(c *api.Config) {
-		c.Origins = []string{origin}
+	s := startAccess(t, config.AccessList{Networks: networks("127.0.0.0/8")}, config.AccessList{}, func(c *api.Config) {
+		c.CORSOrigins = []string{origin}
 	})
 	for i, status := range []int{204, 429} { // limited as anywhere, to one per minute here
 		if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != status {

@@ -10,6 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
@@ -30,6 +31,7 @@ type api struct {
 	pageLimit openapi.Range // of the parameter limit
 
 	deny, allow *accessTable
+	client      *clientip.Source // finds the address of a client
 
 	service *http.ServeMux // the operations, below /v1
 	site    *http.ServeMux // the files that need no key
@@ -43,19 +45,17 @@ func New(c Config) (http.Handler, error) {
 	}
 	c = c.withDefaults()
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
-	a.pages = newPageCache(c.Pets, c.Timeout)
+	a.pages = newPageCache(c.Pets, c.Timeouts.Store)
+	a.deny, a.allow = newAccessTable(c.Deny), newAccessTable(c.Allow)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
 	var err error
-	if a.deny, err = newAccessTable(c.Deny); err != nil {
-		return nil, fmt.Errorf("api: Config.Deny: %w", err)
+	if a.client, err = c.Client(); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
 	}
-	if a.allow, err = newAccessTable(c.Allow); err != nil {
-		return nil, fmt.Errorf("api: Config.Allow: %w", err)
-	}
-	document, err := openapi.New(c.Deprecations)
+	document, err := openapi.New(c.Document())
 	if err != nil {
-		return nil, fmt.Errorf("api: Config.Deprecations: %w", err)
+		return nil, fmt.Errorf("api: %w", err)
 	}
 	if a.pageLimit, err = openapi.Limit(document); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
@@ -83,7 +83,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	verifier, err := apikey.NewVerifier(format, keyStore{a.Keys, a.Plan}, apikey.Options{Source: a.Client, Now: a.Now})
+	verifier, err := apikey.NewVerifier(format, keyStore{a.Keys, a.Plan}, apikey.Options{Source: a.client, Now: a.Now})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
@@ -103,7 +103,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 		auth.Identify, a.Telemetry.Authentication, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), a.Telemetry.Panics, middleware.SecurityHeaders,
-	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged), a.denyNetworks})
+	}, headers, []middleware.Middleware{allowOrigins(a.CORSOrigins, limitUncharged), a.denyNetworks})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -121,7 +122,7 @@ func TestGuessedKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var keys countedKeys
-			s := startAccess(t, api.AccessList{}, api.AccessList{}, func(c *api.Config) {
+			s := startAccess(t, config.AccessList{}, config.AccessList{}, func(c *api.Config) {
 				keys.KeyFinder, c.Keys, c.Anonymous = c.Keys, &keys, anonymous
 			})
 			guess := func(n int, addr string) (looked int64, last *contract.Response) {

@@ -20,6 +20,17 @@ func Deprecatable() []string {
 	return slices.Sorted(maps.Keys(deprecatable(new(api).resources())))
 }
 
+// Operations returns the operationIds of all operations.
+func Operations() (ids []string) {
+	for _, res := range new(api).resources() {
+		for _, op := range res.operations {
+			ids = append(ids, op.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // deprecatable returns the paths of these operations.
 func deprecatable(resources []resource) map[string]string {
 	paths := make(map[string]string)

@@ -2,11 +2,11 @@
 // operations, and in front of them the gate that every request passes.
 //
 //	handler, err := api.New(api.Config{
-//		Pets:      db,
-//		Keys:      db,
-//		Limiter:   limiter,
-//		Plan:      plans.Of,
-//		Anonymous: plans.Anonymous,
+//		Config:  settings,
+//		Pets:    db,
+//		Keys:    db,
+//		Limiter: limiter,
+//		Plan:    settings.Plans.Of,
 //	})
 //
 // # The way of a request

@@ -188,7 +188,7 @@ func TestTextsOfErrors(t *testing.T) {
 // documentedErrors returns the message of the example of each code.
 func documentedErrors(t *testing.T) map[string]string {
 	t.Helper()
-	document, err := openapi.New(nil)
+	document, err := openapi.New(openapi.Options{})
 	must(t, err)
 	var d struct {
 		Components struct {

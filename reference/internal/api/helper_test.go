@@ -76,12 +76,11 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	s.format, err = apikey.NewFormat(api.KeyPrefix)
 	must(t, err)
 	defaults := config.Default()
+	defaults.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100_000))
 	c := api.Config{
-		Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of,
-		Anonymous:    ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100_000)),
-		Deprecations: defaults.Deprecations,
-		Logger:       slog.New(slog.NewJSONHandler(&s.log, nil)),
-		Now:          s.clock.Now,
+		Config: defaults, Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of,
+		Logger: slog.New(slog.NewJSONHandler(&s.log, nil)),
+		Now:    s.clock.Now,
 	}
 	if adjust != nil {
 		adjust(&c)
@@ -89,7 +88,7 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	handler, err := api.New(c)
 	must(t, err)
 	s.handler = handler
-	s.document, err = openapi.New(c.Deprecations)
+	s.document, err = openapi.New(c.Document())
 	must(t, err)
 	s.Contract = contractOf(t, s.document)
 	srv, err := httpserver.New(handler, httpserver.Options{MaxConns: 64, Logger: c.Logger})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
 
@@ -170,7 +171,7 @@ func TestAllowedKeyWithLimits(t *testing.T) {
 		{"3/minute", []int64{2, 0}},
 		{"100/minute", []int64{2, 92}},
 	} {
-		s := start(t, func(c *api.Config) { c.Allow = api.AccessList{Networks: networks("127.0.0.0/8")} })
+		s := start(t, func(c *api.Config) { c.Allow = config.AccessList{Networks: networks("127.0.0.0/8")} })
 		limited, _ := limitedKeys(t, s, test.limit)
 		for range 8 {
 			want(t, limited.Get(t, "/v1/pets"), 200, "")

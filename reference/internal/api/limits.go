@@ -23,8 +23,8 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	var both [2]struct{ charged, notCharged middleware.Middleware }
 	for i, shadow := range []bool{false, true} {
 		both[i].charged, err = limit.New(ownerFirst{a.Limiter, shadow}, known(a.caller), limit.Options{
-			FailOpen: a.FailOpen,
-			Headers:  a.Headers,
+			FailOpen: a.OnFailure == "open",
+			Headers:  a.headers(),
 			ChargeIf: limit.NotServerError,
 			Shadow:   shadow,
 			Observe:  a.observe,
@@ -36,7 +36,7 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 		both[i].notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
 			Name:     "uncharged", // a quota of its own
 			FailOpen: true,        // peek, which follows, answers 503 where that is necessary
-			Headers:  a.Headers,
+			Headers:  a.headers(),
 			Shadow:   shadow,
 			Observe:  observeUncharged,
 			Errors:   a.errors,
@@ -104,8 +104,8 @@ func isUncharged(r *http.Request) bool {
 }
 
 // peek sets the header fields of the caller's plan without charging the request. If
-// the limiter fails, the request goes to charged, which answers as FailOpen
-// says, without asking the limiter.
+// the limiter fails, the request goes to charged, which answers as
+// on_redis_failure says, without asking the limiter.
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, info := a.caller(r), requestInfoOf(r.Context())
@@ -119,7 +119,7 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 			delete(h, name) // those of requests that are not charged
 		}
-		a.Headers.Set(h, &d, p.caller, p.key)
+		a.headers().Set(h, &d, p.caller, p.key)
 		h.Del("Retry-After") // this request is not refused
 		h.Del("X-RateLimit-Banned")
 		logDecision(r, c, d, uncharged)

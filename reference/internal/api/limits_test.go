@@ -3,7 +3,6 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
@@ -96,7 +93,7 @@ func TestAnonymousCallers(t *testing.T) {
 
 func TestDraftHeaders(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.Headers = limit.XRateLimit | limit.DraftRateLimit })
+	s := start(t, func(c *api.Config) { c.DraftHeaders = true })
 	c := s.with(s.key(t, "modern", "free"))
 	for _, target := range []string{"/v1/pets", "/v1/usage"} {
 		resp := c.Get(t, target)
@@ -117,21 +114,17 @@ func TestDraftHeaders(t *testing.T) {
 
 // fewUncharged lets a caller have three uncharged requests a minute, and believes
 // the client's address that a test sends.
-func fewUncharged(t *testing.T) func(*api.Config) {
-	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	must(t, err)
-	return func(c *api.Config) {
-		c.Client = client
-		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
-		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(50))
-	}
+func fewUncharged(c *api.Config) {
+	c.TrustedProxies = networks("127.0.0.0/8")
+	c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
+	c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(50))
 }
 
 // A network can have only so many pages. That limits nothing else, and no other
 // network.
 func TestPagesAreLimited(t *testing.T) {
 	t.Parallel()
-	s := start(t, fewUncharged(t))
+	s := start(t, fewUncharged)
 	for i, header := range []string{"Accept-Encoding: gzip", "If-None-Match: *", "Accept: */*"} {
 		resp, _ := page(t, s, "GET", "/openapi.json", header)
 		if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); resp.StatusCode >= 400 || got != "3 "+string(rune('2'-i)) {
@@ -165,7 +158,7 @@ func TestPagesAreLimited(t *testing.T) {
 func TestUsageIsLimited(t *testing.T) {
 	t.Parallel()
 	for _, banned := range []bool{false, true} {
-		s := start(t, fewUncharged(t))
+		s := start(t, fewUncharged)
 		c := s.with(s.key(t, "curious", "enterprise", "100/day"))
 		if banned {
 			must(t, s.limits.Ban(t.Context(), "owner:curious", time.Hour, ""))
@@ -196,8 +189,8 @@ func TestUsageIsLimited(t *testing.T) {
 func TestPreflightsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) {
-		fewUncharged(t)(c)
-		c.Origins = []string{origin}
+		fewUncharged(c)
+		c.CORSOrigins = []string{origin}
 	})
 	for i := range 3 {
 		resp := preflight(t, s, "/v1/pets", origin)

@@ -83,7 +83,7 @@ func TestRequestLog(t *testing.T) {
 // if that did not name its client.
 func TestRequestLogOfProxies(t *testing.T) {
 	t.Parallel()
-	s := start(t, fewUncharged(t))
+	s := start(t, fewUncharged)
 	tests := []struct{ header, network, reason string }{
 		{"X-Forwarded-For: 192.0.2.7", "192.0.2.7/32", ""},
 		{"X-Forwarded-For: 2001:db8:1:2:3::4", "2001:db8:1:2::/64", ""},
@@ -137,7 +137,7 @@ func TestOnDecisionGetsEachChargedRequest(t *testing.T) {
 	var seen decisions
 	s := start(t, func(c *api.Config) {
 		c.OnDecision = seen.add
-		c.Origins = []string{"https://app.example"}
+		c.CORSOrigins = []string{"https://app.example"}
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 	})
 	c := s.with(s.key(t, "ada", "enterprise", "2/minute"))

@@ -50,7 +50,7 @@ func requestInfoOf(ctx context.Context) *requestInfo {
 // clients in Config.Allow.Networks.
 func (a *api) addInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		addr, err := a.Client.Resolve(r)
+		addr, err := a.client.Resolve(r)
 		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), addr: addr, network: clientip.NetworkSubject(addr), proxied: err}
 		logInfo(r, info)
 		r.Pattern = info.route.pattern // for handlers around the API; the mux sets it on the copy

@@ -20,7 +20,7 @@ type adminFlags struct {
 }
 
 func (f adminFlags) client() (admin.Client, error) {
-	settings, err := load(config.Flags{Config: f.Config, AdminListen: f.AdminListen})
+	settings, err := load(config.Flags{"config": f.Config, "admin_listen": f.AdminListen})
 	if err != nil {
 		return admin.Client{}, err
 	}
@@ -101,7 +101,8 @@ type healthCmd struct {
 func (healthCmd) Help() string {
 	return `The exit code is 0 if the server answers, and with --ready if it is ready; otherwise 1.
 A health check that restarts the server must not have --ready, because a restart does
-not repair a database.`
+not repair a database. With --ready, the answer also has the mistakes of a settings file
+that the server has refused since it started.`
 }
 
 func (c healthCmd) Run(ctx context.Context, o output) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/animalstore/gatehouse/reference/internal/build"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
@@ -70,7 +71,7 @@ func Run(args []string) int {
 	// First of all, because a signal during the start must also end the server with 0.
 	ctx, hups := untilSignal(), catchHangUp()
 	o := output{os.Stdout, os.Stderr}
-	parser, err := kong.New(&commands{},
+	parser, err := kong.New(&commands{Serve: serveCmd{kong.Plugins{config.FlagFields()}}},
 		kong.Name("petstore"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
@@ -204,7 +205,7 @@ type openapiCmd struct{ configFlag }
 
 // Help is shown by --help.
 func (openapiCmd) Help() string {
-	return "The settings determine which operations the document marks as deprecated."
+	return "The settings determine the servers of the document, and which operations it marks as deprecated, experimental or beta."
 }
 
 func (c openapiCmd) Run(o output) error {
@@ -212,7 +213,7 @@ func (c openapiCmd) Run(o output) error {
 	if err != nil {
 		return err
 	}
-	document, err := openapi.New(settings.Deprecations)
+	document, err := openapi.New(settings.Document())
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (f keyFlags) load() (*config.Config, error) {
 	case !f.Admin && f.AdminListen != nil:
 		return nil, usageError{errors.New("--admin-listen needs --admin, because keys are changed in the database otherwise; add --admin or remove --admin-listen")}
 	}
-	return load(config.Flags{Config: f.Config, Database: f.Database, AdminListen: f.AdminListen})
+	return load(config.Flags{"config": f.Config, "database": f.Database, "admin_listen": f.AdminListen})
 }
 
 // withKeys calls do with the keys of a database that exists.

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
@@ -15,7 +17,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
-type serveCmd struct{ config.Flags }
+// The flags are config.FlagFields.
+type serveCmd struct{ kong.Plugins }
 
 // Help is shown by --help.
 func (serveCmd) Help() string {
@@ -38,7 +41,7 @@ second signal stops it at once.`
 }
 
 func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
-	source := config.NewSource(c.Flags, os.LookupEnv)
+	source := config.NewSource(config.FlagsOf(c.Plugins[0]), os.LookupEnv)
 	settings, err := checked(source.Load)
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ type configFlag struct {
 }
 
 func (f configFlag) load() (*config.Config, error) {
-	return load(config.Flags{Config: f.Config})
+	return load(config.Flags{"config": f.Config})
 }
 
 // databaseFlags are for commands that open the database.
@@ -99,7 +102,7 @@ type databaseFlags struct {
 }
 
 func (f databaseFlags) load() (*config.Config, error) {
-	return load(config.Flags{Config: f.Config, Database: f.Database})
+	return load(config.Flags{"config": f.Config, "database": f.Database})
 }
 
 // load reads the settings for a command that does not serve.
@@ -117,7 +120,7 @@ func checked(read func() (*config.Config, error)) (*config.Config, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if err := c.CheckOperations(api.Deprecatable()...); err != nil {
+	if err := c.CheckOperations(api.Deprecatable(), api.Operations()); err != nil {
 		return nil, usageError{err}
 	}
 	return c, nil

@@ -1,9 +1,18 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
 
 // A Change is a setting that differs between two Configs.
@@ -11,7 +20,7 @@ type Change struct {
 	Setting string // as in the file, after its groups: "plans.free"
 
 	// Old and New are the values as the file has them; "" for a plan or an operation
-	// that is not there. Of a secret they are "[redacted]".
+	// that is not there. They have no secret.
 	Old, New string
 
 	// Added and Removed are the items that differ, if the value is a list.
@@ -39,31 +48,28 @@ func (c Change) Attrs() []slog.Attr {
 // Changes returns the settings whose values in next differ from those in c.
 func (c *Config) Changes(next *Config) []Change {
 	var changes []Change
-	for _, s := range settings {
-		before, after := byName(s.show(c, s.name)), byName(s.show(next, s.name))
+	after := next.settings()
+	for i, s := range c.settings() {
+		before, now := s.texts(), after[i].texts()
 		names := maps.Clone(before)
-		maps.Copy(names, after)
+		maps.Copy(names, now)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			from, to := before[name], after[name]
-			if from.text == to.text {
+			from, to := before[name], now[name]
+			change := Change{
+				Setting: name, Old: from, New: to, Restart: s.restart,
+				Added: without(after[i].items(), s.items()), Removed: without(s.items(), after[i].items()),
+			}
+			sameItems := s.items() != nil && after[i].items() != nil && len(change.Added)+len(change.Removed) == 0
+			if from == to || sameItems {
 				continue
 			}
-			changes = append(changes, Change{
-				Setting: name, Old: from.shown, New: to.shown,
-				Added: without(to.items, from.items), Removed: without(from.items, to.items),
-				Restart: s.restart,
-			})
+			if s.hide != nil {
+				change.Old, change.New = s.hide(from), s.hide(to)
+			}
+			changes = append(changes, change)
 		}
 	}
 	return changes
-}
-
-func byName(values []value) map[string]value {
-	m := make(map[string]value, len(values))
-	for _, v := range values {
-		m[v.name] = v
-	}
-	return m
 }
 
 // without returns the items that are not among others.
@@ -75,17 +81,83 @@ func without(items, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(items), func(i string) bool { return known[i] })
 }
 
+// texts returns the value of a setting as the file has it, or of each member of a setting
+// that is a group, by name.
+func (s setting) texts() map[string]string {
+	texts := map[string]string{}
+	switch v := s.field.(type) {
+	case *Plans:
+		for _, p := range *v {
+			texts[join(s.name, p.name)] = p.word
+			if p.word == "" {
+				texts[join(s.name, p.name)] = listText(quotaTexts(p.plan))
+			}
+		}
+	case *map[string]deprecation.Options:
+		for id, d := range *v {
+			texts[join(s.name, id)] = deprecationText(d)
+		}
+	case *map[string]string:
+		for id, marker := range *v {
+			texts[join(s.name, id)] = marker
+		}
+	case *time.Duration:
+		texts[s.name] = duration.Format(*v)
+	case *slog.Level:
+		texts[s.name] = strings.ToLower(v.String())
+	case *Secret:
+		texts[s.name] = v.Reveal()
+	case *[]string:
+		texts[s.name] = listText(*v)
+		if s.plain {
+			texts[s.name] = strings.Join(*v, ",")
+		}
+	case *[]netip.Prefix, **ratelimit.Plan:
+		texts[s.name] = listText(s.items())
+	default:
+		texts[s.name] = fmt.Sprint(reflect.ValueOf(v).Elem())
+	}
+	return texts
+}
+
+// items returns the items of a list.
+func (s setting) items() (items []string) {
+	switch v := s.field.(type) {
+	case *[]netip.Prefix:
+		for _, p := range *v {
+			items = append(items, p.String())
+		}
+	case **ratelimit.Plan:
+		return quotaTexts(*v)
+	case *[]string:
+		if !s.plain {
+			return *v
+		}
+	}
+	return items
+}
+
+func listText(items []string) string { return "[" + strings.Join(items, ", ") + "]" }
+
+func quotaTexts(p *ratelimit.Plan) (texts []string) {
+	for _, q := range p.Quotas() {
+		texts = append(texts, q.String())
+	}
+	return texts
+}
+
 // After returns the settings of a running server that has c and reads next: those of
 // next, with the settings that need a restart as they are in c. The error names
 // settings that contradict each other in the result, and TLS that is turned on or off.
 func (c *Config) After(next *Config) (*Config, error) {
 	merged := *next
 	merged.places = maps.Clone(next.places)
-	for _, s := range settings {
+	kept := merged.settings()
+	for i, s := range c.settings() {
 		if !s.restart {
 			continue
 		}
-		s.copy(&merged, c)
+		reflect.ValueOf(kept[i].field).Elem().Set(reflect.ValueOf(s.field).Elem())
 		delete(merged.places, s.name)
 		if where, ok := c.places[s.name]; ok {
 			merged.places[s.name] = where

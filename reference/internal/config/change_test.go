@@ -41,6 +41,11 @@ func TestChanges(t *testing.T) {
 			{Setting: "cors_origins", Old: "[https://a.example, https://b.example]", New: "[https://b.example, https://c.example]",
 				Added: []string{"https://c.example"}, Removed: []string{"https://a.example"}},
 		}},
+		{"the order of a list", "deny: {owners: [ann, eve]}\nanonymous: [1/day, 2/minute]", "deny: {owners: [eve, ann, eve]}\nanonymous: [2/minute, 1/day]", nil},
+		{"stability", "", "stability: {getUsage: experimental, getPet: beta}\nservers: {staging: https://a.example/v1}", []Change{
+			{Setting: "stability.getPet", New: "beta"}, {Setting: "stability.getUsage", Old: "beta", New: "experimental"},
+			{Setting: "servers.staging", New: "https://a.example/v1"},
+		}},
 		{"deprecations", "", "deprecations: {getUsage: {since: 2026-01-02T03:00:00Z, sunset: 2031-01-01, docs: /docs, brownouts: [{start: 2030-01-01, end: 2030-01-02}]}}", []Change{
 			{Setting: "deprecations.getPet", Old: `{since: 2025-12-05, sunset: 2030-12-05, successor: "/v1/pets?status=available"}`},
 			{Setting: "deprecations.getUsage", New: `{since: 2026-01-02T03:00:00Z, sunset: 2031-01-01, docs: "/docs", brownouts: [{start: 2030-01-01, end: 2030-01-02}]}`},
@@ -162,7 +167,7 @@ func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 			restart++
 		}
 	}
-	for _, s := range settings {
+	for _, s := range new(Config).settings() {
 		if s.restart {
 			restart--
 		}

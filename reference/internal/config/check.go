@@ -79,6 +79,11 @@ func (r *report) err() error {
 	return errors.Join(errs...)
 }
 
+// hasMistake reports whether there is a mistake in a group.
+func (r *report) hasMistake(group string) bool {
+	return slices.ContainsFunc(r.mistakes, func(m mistake) bool { return m.setting == group || strings.HasPrefix(m.setting, group+".") })
+}
+
 // maxMistakes is how many mistakes are reported at once.
 const maxMistakes = 20
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestPlanOfAKey(t *testing.T) {
@@ -63,13 +62,14 @@ func TestWhereASettingWasGiven(t *testing.T) {
 	}
 }
 
-func TestDeprecationOfAnUnknownOperation(t *testing.T) {
-	c := mustLoad(t, "deprecations:\n  getPet: {since: 2025-12-05}\n  getPets: {since: 2025-12-05}\n")
-	want := "petstore.yaml:3:12: deprecations.getPets: unknown operation; the operations that can be deprecated are listPets, getPet"
-	if got := errorText(c.CheckOperations("listPets", "getPet")); got != want {
+func TestUnknownOperations(t *testing.T) {
+	c := mustLoad(t, "stability: {getPets: beta, getPet: beta}\ndeprecations:\n  getPet: {since: 2025-12-05}\n  listPets: {since: 2025-12-05}\n")
+	want := "petstore.yaml:1:22: stability.getPets: unknown operation; the operations are getPet, listPets\n" +
+		"petstore.yaml:4:13: deprecations.listPets: unknown operation; the operations that can be deprecated are getPet"
+	if got := errorText(c.CheckOperations([]string{"getPet"}, []string{"getPet", "listPets"})); got != want {
 		t.Errorf("CheckOperations = %q, want %q", got, want)
 	}
-	if err := c.CheckOperations("getPet", "getPets"); err != nil {
+	if err := c.CheckOperations([]string{"getPet", "listPets"}, []string{"getPet", "getPets"}); err != nil {
 		t.Errorf("CheckOperations with all known = %v", err)
 	}
 }
@@ -96,48 +96,33 @@ func TestSecretDoesNotShow(t *testing.T) {
 }
 
 func TestFlagsForKong(t *testing.T) {
-	type command struct {
-		Flags `embed:""`
-	}
-	parse := func(args ...string) Flags {
+	parse := func(args ...string) (flags Flags, help string) {
 		t.Helper()
-		var c command
-		k, err := kong.New(&c)
+		var out bytes.Buffer
+		fields := FlagFields()
+		k, err := kong.New(&struct{ kong.Plugins }{kong.Plugins{fields}}, kong.Writers(&out, &out), kong.Exit(func(int) {}))
 		must(t, err)
-		if _, err := k.Parse(args); err != nil {
-			t.Fatal(err)
-		}
-		return c.Flags
+		_, err = k.Parse(args)
+		must(t, err)
+		return FlagsOf(fields), out.String()
 	}
-	if diff := cmp.Diff(Flags{}, parse()); diff != "" {
-		t.Errorf("flags that were not given (-want +got):\n%s", diff)
-	}
-	args := []string{"--config=file"}
-	for _, s := range settings {
-		if s.hasFlag() {
+	args := []string{"--config=config"}
+	for _, s := range new(Config).settings() {
+		if s.flag != "" {
 			args = append(args, flagName(s.name)+"="+s.name)
 		}
 	}
-	flags := parse(args...)
-	if flags.Config == nil || *flags.Config != "file" {
-		t.Errorf("--config=file is read as %v", flags.Config)
+	none, help := parse("--help")
+	given, _ := parse(args...)
+	if len(given) != len(args) {
+		t.Errorf("of %d flags %d are read", len(args), len(given))
 	}
-	for _, s := range settings {
-		if got, ok := flags.lookup(s.name); ok && (got == nil || *got != s.name) {
-			t.Errorf("the flag %s is read as %v", flagName(s.name), got)
+	for setting, value := range given {
+		if none[setting] != nil || value == nil || *value != setting {
+			t.Errorf("the flag %s is read as %v, and as %v if it was not given", flagName(setting), value, none[setting])
 		}
-	}
-
-	var help bytes.Buffer
-	k, err := kong.New(&command{}, kong.Writers(&help, &help), kong.Exit(func(int) {}))
-	must(t, err)
-	k.Parse([]string{"--help"})
-	for _, o := range settings {
-		if !o.hasFlag() {
-			continue
-		}
-		if !strings.Contains(help.String(), flagName(o.name)+"=") || !strings.Contains(help.String(), "$"+variable(o.name)) {
-			t.Errorf("the help does not name %s and $%s:\n%s", flagName(o.name), variable(o.name), help.String())
+		if !strings.Contains(help, flagName(setting)+"=") || !strings.Contains(help, "$"+variable(setting)) {
+			t.Errorf("the help does not name %s and $%s:\n%s", flagName(setting), variable(setting), help)
 		}
 	}
 }

@@ -23,7 +23,12 @@ func environ(vars map[string]string) func(string) (string, bool) {
 
 // fromFile loads a file and nothing else.
 func fromFile(content string) (*Config, error) {
-	return load("petstore.yaml", []byte(content), Flags{}, environ(nil))
+	return loadText(content, nil, environ(nil))
+}
+
+// loadText loads a file, the environment and flags.
+func loadText(content string, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	return load(snapshot{name: "petstore.yaml", content: []byte(content)}, flags, lookupEnv)
 }
 
 func mustLoad(t *testing.T, content string) *Config {

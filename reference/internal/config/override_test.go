@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,13 +23,13 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 		where string
 	}{
 		{"default", Flags{}, nil, "127.0.0.1:8080", "default"},
-		{"file", Flags{Config: &file}, nil, "127.0.0.1:1", file + ":1:9"},
+		{"file", Flags{"config": &file}, nil, "127.0.0.1:1", file + ":1:9"},
 		{"file by environment", Flags{}, map[string]string{"PETSTORE_CONFIG": file}, "127.0.0.1:1", file + ":1:9"},
-		{"file by flag and environment", Flags{Config: &other}, map[string]string{"PETSTORE_CONFIG": file}, "127.0.0.1:4", other + ":1:9"},
+		{"file by flag and environment", Flags{"config": &other}, map[string]string{"PETSTORE_CONFIG": file}, "127.0.0.1:4", other + ":1:9"},
 		{"environment", Flags{}, map[string]string{"PETSTORE_LISTEN": "127.0.0.1:2"}, "127.0.0.1:2", "PETSTORE_LISTEN"},
-		{"environment over file", Flags{Config: &file}, map[string]string{"PETSTORE_LISTEN": "127.0.0.1:2"}, "127.0.0.1:2", "PETSTORE_LISTEN"},
-		{"flag over file", Flags{Config: &file, Listen: text("127.0.0.1:3")}, nil, "127.0.0.1:3", "--listen"},
-		{"flag over all", Flags{Config: &file, Listen: text("127.0.0.1:3")}, map[string]string{"PETSTORE_LISTEN": "broken"}, "127.0.0.1:3", "--listen"},
+		{"environment over file", Flags{"config": &file}, map[string]string{"PETSTORE_LISTEN": "127.0.0.1:2"}, "127.0.0.1:2", "PETSTORE_LISTEN"},
+		{"flag over file", Flags{"config": &file, "listen": text("127.0.0.1:3")}, nil, "127.0.0.1:3", "--listen"},
+		{"flag over all", Flags{"config": &file, "listen": text("127.0.0.1:3")}, map[string]string{"PETSTORE_LISTEN": "broken"}, "127.0.0.1:3", "--listen"},
 		{"other variables are left alone", Flags{}, map[string]string{"PETSTORE_SERVICE_HOST": "10.0.0.1"}, "127.0.0.1:8080", "default"},
 	} {
 		c, err := NewSource(tt.flags, environ(tt.env)).Load()
@@ -77,12 +78,8 @@ func TestEveryOutsideSetting(t *testing.T) {
 		env[variable(name)] = v
 	}
 	flags := Flags{}
-	for field, v := range reflect.ValueOf(&flags).Elem().Fields() {
-		for name, given := range value {
-			if flagName(name) == "--"+field.Tag.Get("name") {
-				v.Set(reflect.ValueOf(&given))
-			}
-		}
+	for name := range value {
+		flags[name] = new(value[name])
 	}
 	file, log := "", ""
 	for name, v := range value {
@@ -106,14 +103,45 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"environment": {env: env},
 		"flags":       {flags: flags, env: map[string]string{"PETSTORE_ADMIN_TOKEN": value["admin_token"], "PETSTORE_FIRST_KEY": "false"}},
 	} {
-		got, err := load("petstore.yaml", []byte(tt.file), tt.flags, environ(tt.env))
+		got, err := loadText(tt.file, tt.flags, environ(tt.env))
 		if err != nil {
 			t.Errorf("from %s: %v", from, err)
 			continue
 		}
-		got.places = nil
+		got.places, want.places = nil, nil
 		if !reflect.DeepEqual(want, got) {
 			t.Errorf("from %s: settings are\n%+v\nwant\n%+v", from, got, want)
+		}
+	}
+}
+
+// Lists and groups are YAML in a variable.
+func TestVariablesOfListsAndGroups(t *testing.T) {
+	file := "plans: {free: [1/day]}\ntrusted_proxies: [x]\n"
+	env := map[string]string{
+		"PETSTORE_PLANS": "{pro: [2/day, 3/minute]}", "PETSTORE_TRUSTED_PROXIES": "[10.0.0.0/8]",
+		"PETSTORE_TIMEOUTS_READ": "20s", "PETSTORE_PENALTY_STRIKES": "3", "PETSTORE_ALLOW_OWNERS": "- ann",
+	}
+	_, err := loadText(file, nil, environ(env))
+	if got, want := errorText(err), "petstore.yaml:2:19: trusted_proxies[0]: …"; !matches(want, got) {
+		t.Errorf("load of a file with a mistake that a variable overrides = %q, want %q", got, want)
+	}
+	c, err := loadText("plans: {free: [1/day]}\n", nil, environ(env))
+	must(t, err)
+	got := fmt.Sprint(c.Plans[0].Fixed(), c.Plans[0].Fixed().Penalty().Strikes, len(c.Plans), c.TrustedProxies, c.Timeouts.Read, c.Allow.Owners, " ", c.Where("plans.pro"))
+	if want := "pro [3/minute 2/day] 3 1 [10.0.0.0/8] 20s [ann] PETSTORE_PLANS"; got != want {
+		t.Errorf("the settings are %s, want %s", got, want)
+	}
+	for text, want := range map[string]string{
+		"{pro: [2/dya]}":         `PETSTORE_PLANS: plans.pro[0]: quota "2/dya": …`,
+		"[pro":                   "PETSTORE_PLANS: this is not YAML: …",
+		"":                       "PETSTORE_PLANS: must be a group of plans …",
+		"pro":                    "PETSTORE_PLANS: must be a group of plans …",
+		"{a: custom, a: custom}": "PETSTORE_PLANS: plans.a: is set twice…",
+	} {
+		_, err := loadText("", nil, environ(map[string]string{"PETSTORE_PLANS": text}))
+		if got := errorText(err); !matches(want, got) {
+			t.Errorf("PETSTORE_PLANS=%s: load = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -126,24 +154,12 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 	}{
 		{"settings", []string{"PETSTORE_CONFIG=x", "PETSTORE_LISTEN=", "PETSTORE_MAX_CONNECTIONS_PER_NETWORK=1"}, ""},
 		{"files with secrets", []string{"PETSTORE_ADMIN_TOKEN_FILE=x", "PETSTORE_DATABASE_FILE=x", "PETSTORE_REDIS_FILE=x"}, ""},
-		{"a file for what is no secret", []string{"PETSTORE_LISTEN_FILE=x"}, "PETSTORE_LISTEN_FILE: unknown variable; did you mean PETSTORE_LISTEN?"},
+		{"a file for what is no secret", []string{"PETSTORE_LISTEN_FILE=x"}, "PETSTORE_LISTEN_FILE: unknown variable; reference/docs/CONFIGURATION.md lists all"},
 		{"other programs", []string{"HOME=/", "PETSTORES=1", "MY_PETSTORE_LISTEN=1", "=C:=x"}, ""},
-		{"misspelt", []string{"PETSTORE_LISTEN_ADMIN=x", "PETSTORE_DATABSE=a=b"},
-			"PETSTORE_DATABSE: unknown variable; did you mean PETSTORE_DATABASE?\n" +
-				"PETSTORE_LISTEN_ADMIN: unknown variable; did you mean PETSTORE_LISTEN?"},
-		{"settings of the file alone", []string{"PETSTORE_PLANS=x", "PETSTORE_PENALTY_STRIKES=1", "PETSTORE_TRUSTED_PROXIES=10.0.0.0/8"},
-			"PETSTORE_PENALTY_STRIKES: penalty can only be set in the settings file, which --config or PETSTORE_CONFIG names\n" +
-				"PETSTORE_PLANS: plans can only be set in the settings file, which --config or PETSTORE_CONFIG names\n" +
-				"PETSTORE_TRUSTED_PROXIES: trusted_proxies can only be set in the settings file, which --config or PETSTORE_CONFIG names"},
-		{"nearly a setting of the file alone", []string{"PETSTORE_PLAN=x"}, "PETSTORE_PLAN: unknown variable; did you mean plans in the settings file?"},
-		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: unknown variable; reference/docs/CONFIGURATION.md lists all"},
-		{"more words than a setting", []string{"PETSTORE_DATABASE_URL=x", "PETSTORE_REDIS_URL=x"},
-			"PETSTORE_DATABASE_URL: unknown variable; did you mean PETSTORE_DATABASE?\n" +
-				"PETSTORE_REDIS_URL: unknown variable; did you mean PETSTORE_REDIS?"},
-		{"fewer words than a setting", []string{"PETSTORE_TOKEN=x"}, "PETSTORE_TOKEN: unknown variable; did you mean PETSTORE_ADMIN_TOKEN?"},
-		{"like no setting", []string{"PETSTORE_DB=x", "PETSTORE_FOO=x"},
-			"PETSTORE_DB: unknown variable; reference/docs/CONFIGURATION.md lists all\n" +
-				"PETSTORE_FOO: unknown variable; reference/docs/CONFIGURATION.md lists all"},
+		{"misspelt", []string{"PETSTORE_LISTEN_ADMIN=x", "PETSTORE_=a=b", "PETSTORE_PENALTY=1"},
+			"PETSTORE_: unknown variable; reference/docs/CONFIGURATION.md lists all\n" +
+				"PETSTORE_LISTEN_ADMIN: unknown variable; reference/docs/CONFIGURATION.md lists all\n" +
+				"PETSTORE_PENALTY: unknown variable; reference/docs/CONFIGURATION.md lists all"},
 		{"Kubernetes", []string{
 			"PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_SERVICE_PORT=80", "PETSTORE_SERVICE_PORT_HTTP=80", "PETSTORE_PORT=tcp://10.0.0.1:80",
 			"PETSTORE_PORT_80_TCP=x", "PETSTORE_PORT_80_TCP_ADDR=x", "PETSTORE_REDIS_PORT_6379_TCP_PROTO=x", "PETSTORE_REDIS_SERVICE_HOST=x",
@@ -162,7 +178,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
-	c, err := load("petstore.yaml", []byte("admin_token: of-the-settings-file\n"), Flags{}, environ(map[string]string{
+	c, err := loadText("admin_token: of-the-settings-file\n", Flags{}, environ(map[string]string{
 		"PETSTORE_ADMIN_TOKEN_FILE": file("token", "hush-hush-hush-hush\n"),
 		"PETSTORE_DATABASE_FILE":    file("database", "other.db\r\n"),
 		"PETSTORE_REDIS_FILE":       file("redis", "redis://a:1,redis://b:1"),
@@ -175,7 +191,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		t.Errorf("the token is from %s, want PETSTORE_ADMIN_TOKEN_FILE", got)
 	}
 	database := "flag.db"
-	c, err = load("", nil, Flags{Database: &database}, environ(map[string]string{"PETSTORE_DATABASE_FILE": filepath.Join(dir, "none")}))
+	c, err = loadText("", Flags{"database": &database}, environ(map[string]string{"PETSTORE_DATABASE_FILE": filepath.Join(dir, "none")}))
 	if err != nil || c.Database != database {
 		t.Errorf("with a flag, too: %v, %+v; want that the flag overrides the variable", err, c)
 	}
@@ -206,7 +222,7 @@ func TestSecretsFromWrongFiles(t *testing.T) {
 		for name, value := range tt.env {
 			env[name] = value
 		}
-		_, err := load("", nil, Flags{}, environ(env))
+		_, err := loadText("", Flags{}, environ(env))
 		want := "PETSTORE_ADMIN_TOKEN_FILE: admin_token: " + strings.ReplaceAll(tt.want, "PATH", path)
 		if got := errorText(err); got != want {
 			t.Errorf("%s: load = %q, want %q", tt.name, got, want)

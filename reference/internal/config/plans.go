@@ -15,9 +15,6 @@ import (
 // have it.
 const anonymous = "anonymous"
 
-// uncharged is the name of the plan of requests that are not charged.
-const uncharged = "uncharged"
-
 // A Plan is a plan that a key can have. Either its quotas are fixed, or it is custom
 // and each key has its own, or it is suspended or unlimited and has none.
 type Plan struct {
@@ -50,21 +47,6 @@ func (ps Plans) Names() []string {
 		names[i] = p.name
 	}
 	return names
-}
-
-// setDefaultPlans sets the default plans with the penalty of c.
-func (c *Config) setDefaultPlans() {
-	fixed := func(name string, quotas ...ratelimit.Quota) Plan {
-		return Plan{name: name, plan: ratelimit.MustPlan(name, c.Penalty, quotas...)}
-	}
-	c.Plans = Plans{
-		fixed("free", ratelimit.PerMinute(60), ratelimit.PerDay(1000)),
-		fixed("pro", ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
-		fixed("business", ratelimit.PerMinute(1000), ratelimit.PerDay(100_000)),
-		{name: "enterprise", word: "custom", penalty: c.Penalty},
-	}
-	c.Anonymous = ratelimit.MustPlan(anonymous, c.Penalty, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	c.Uncharged = ratelimit.MustPlan(uncharged, ratelimit.Penalty{}, ratelimit.PerMinute(600))
 }
 
 // Of returns the plan of a key that was issued with the named plan and these
@@ -102,34 +84,34 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	return plan, nil
 }
 
-// checkPenalty checks the penalty that the file sets, of which some members may have been
-// wrong in themselves.
-func (d *decoder) checkPenalty(wrong bool) {
-	p := d.c.Penalty
-	if p.Decay == 0 { // means the default in a Penalty
-		d.blame("penalty", "decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", fixedwindow.MaxLength.Hours()))
-		d.c.Penalty = ratelimit.DefaultPenalty()
-		return
-	}
-	if p.Strikes == 0 {
-		p = ratelimit.Penalty{} // without bans the rest does not matter
-	}
-	if !wrong {
-		_, err := ratelimit.NewPlan("", p, ratelimit.PerDay(1))
-		if err == nil {
-			d.c.Penalty = p
-			return
-		}
-		text := strings.ReplaceAll(err.Error(), "from Penalty.Ban", "from penalty.ban")
-		match := penaltyError.FindStringSubmatch(text)
-		d.blame("penalty", strings.ToLower(match[1]), match[2])
-	}
-	d.c.Penalty = ratelimit.DefaultPenalty()
-}
-
 // penaltyError matches an error of [ratelimit.NewPlan] about the penalty: the field
 // and what is wrong with it.
 var penaltyError = regexp.MustCompile(`^(?:ratelimit: )?(?:plan "": )?(?:penalty: )?(?:Penalty\.)?(\w+) (.+)$`)
+
+// checkPenalty checks the penalty, of which some members may have been wrong in
+// themselves. After a mistake it is the default, so that the plans can be read.
+func (r *reader) checkPenalty() {
+	p := r.c.Penalty
+	r.c.Penalty = ratelimit.DefaultPenalty()
+	wrong := func(field, what string) {
+		r.c.wrong(&r.report, "penalty."+strings.ToLower(field), "%s", strings.ReplaceAll(what, "Penalty.Ban", "penalty.ban"))
+	}
+	switch {
+	case r.hasMistake("penalty"):
+		return
+	case p.Decay == 0: // means the default in a Penalty
+		wrong("decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", fixedwindow.MaxLength.Hours()))
+		return
+	case p.Strikes == 0:
+		p = ratelimit.Penalty{} // without bans the rest does not matter
+	}
+	if _, err := ratelimit.NewPlan("", p, ratelimit.PerDay(1)); err != nil {
+		match := penaltyError.FindStringSubmatch(err.Error())
+		wrong(match[1], match[2])
+		return
+	}
+	r.c.Penalty = p
+}
 
 // planName matches the names that a plan can have. Names appear in logs and are
 // typed in commands.
@@ -137,103 +119,66 @@ var planName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
 const quotasExample = "a list of quotas such as [60/minute, 1000/day]"
 
-func (d *decoder) plans(n *yaml.Node, setting string) {
-	if !d.is(n, setting, group, "a group of plans such as \"free: [60/minute, 1000/day]\"") {
-		return
-	}
-	d.c.Plans = nil
-	members := d.members(n, setting, nil)
-	if len(n.Content) == 0 {
-		d.add(d.at(n), setting, "must have at least one plan, got none")
+func (c *Config) readPlans(n node) {
+	c.Plans = nil
+	members := n.members(`a group of plans such as "free: [60/minute, 1000/day]"`)
+	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+		n.wrong("must have at least one plan, got none")
 	}
 	for _, m := range members {
 		word := ""
-		if m.value.Kind == yaml.ScalarNode {
-			word = m.value.Value
+		if m.Kind == yaml.ScalarNode {
+			word = m.Value
 		}
+		p := Plan{name: m.name, word: word}
 		switch {
 		case !planName.MatchString(m.name):
-			d.add(m.at, m.path, "the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _")
+			m.key.wrong("the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _")
 		case m.name == anonymous:
-			d.add(m.at, m.path, "is the plan of callers without a key; move it out of plans")
+			m.key.wrong("is the plan of callers without a key; move it out of plans")
 		case word == "custom":
-			d.c.Plans = append(d.c.Plans, Plan{name: m.name, word: word, penalty: d.c.Penalty})
+			p.penalty = c.Penalty
 		case word == "suspended":
-			d.c.Plans = append(d.c.Plans, Plan{name: m.name, word: word, plan: ratelimit.SuspendedPlan(m.name)})
+			p.plan = ratelimit.SuspendedPlan(m.name)
 		case word == "unlimited":
-			d.c.Plans = append(d.c.Plans, Plan{name: m.name, word: word, plan: ratelimit.UnlimitedPlan(m.name)})
+			p.plan = ratelimit.UnlimitedPlan(m.name)
 		default:
-			if plan := d.plan(m.value, m.path, m.name, d.c.Penalty, quotasExample+", or custom, suspended or unlimited"); plan != nil {
-				d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: plan})
-			}
+			p.word = ""
+			p.plan = m.plan(m.name, c.Penalty, quotasExample+", or custom, suspended or unlimited")
 		}
+		c.Plans = append(c.Plans, p)
 	}
 }
 
-func (d *decoder) anonymous(n *yaml.Node, setting string) {
-	if plan := d.plan(n, setting, anonymous, d.c.Penalty, quotasExample); plan != nil {
-		d.c.Anonymous = plan
-	}
-}
+func (c *Config) readAnonymous(n node) { c.Anonymous = n.plan(anonymous, c.Penalty, quotasExample) }
 
-func (d *decoder) uncharged(n *yaml.Node, setting string) {
-	if plan := d.plan(n, setting, uncharged, ratelimit.Penalty{}, quotasExample); plan != nil {
-		d.c.Uncharged = plan
-	}
+func (c *Config) readUncharged(n node) {
+	c.Uncharged = n.plan("uncharged", ratelimit.Penalty{}, quotasExample)
 }
 
 // plan reads the quotas of a plan. It returns nil after a mistake.
-func (d *decoder) plan(n *yaml.Node, setting, name string, penalty ratelimit.Penalty, example string) *ratelimit.Plan {
-	if kindOf(n) == aList && len(n.Content) == 0 {
-		if d.is(n, setting, aList, example) {
-			d.add(d.at(n), setting, "must be %s, got an empty list", example)
-		}
-		return nil
+func (n node) plan(name string, penalty ratelimit.Penalty, example string) (plan *ratelimit.Plan) {
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		n.wrong("must be %s, got an empty list", example)
 	}
 	var quotas []ratelimit.Quota
-	var plan *ratelimit.Plan
-	for i, item := range d.texts(n, setting, example) {
-		path := fmt.Sprintf("%s[%d]", setting, i)
-		var q ratelimit.Quota
-		err := q.UnmarshalText([]byte(item.Value))
-		if err != nil {
-			d.add(d.at(item), path, "%v", trimPrefixes(err, "ratelimit: "))
+	for i, item := range n.items(example) {
+		text, ok := item.text()
+		if !ok {
 			return nil
 		}
-		quotas = append(quotas, q)
-		// Each quota is checked with those before it, so that the error names the
-		// one that conflicts.
-		if plan, err = ratelimit.NewPlan(name, penalty, quotas...); err != nil {
-			d.add(d.at(item), path, "%v", trimPrefixes(err, fmt.Sprintf("ratelimit: plan %q: ", name), fmt.Sprintf("quota %d: ", i+1)))
+		var q ratelimit.Quota
+		err := q.UnmarshalText([]byte(text))
+		if err == nil {
+			// Each quota is checked with those before it, so that the error names the one
+			// that conflicts.
+			quotas = append(quotas, q)
+			plan, err = ratelimit.NewPlan(name, penalty, quotas...)
+		}
+		if err != nil {
+			item.wrong("%v", trimPrefixes(err, fmt.Sprintf("ratelimit: plan %q: ", name), "ratelimit: ", fmt.Sprintf("quota %d: ", i+1)))
 			return nil
 		}
 	}
 	return plan
-}
-
-// quotas is the rule of a plan of callers that send no key, which read reads.
-func quotas(field func(*Config) **ratelimit.Plan, read func(d *decoder, n *yaml.Node, setting string)) rule {
-	return rule{read: read, show: func(c *Config, setting string) []value {
-		return []value{listValue(setting, quotaTexts(*field(c)))}
-	}}
-}
-
-func planValues(c *Config, setting string) []value {
-	values := make([]value, len(c.Plans))
-	for i, p := range c.Plans {
-		text := p.Word()
-		if text == "" {
-			text = listText(quotaTexts(p.plan))
-		}
-		values[i] = value{name: join(setting, p.name), text: text, shown: text}
-	}
-	return values
-}
-
-func quotaTexts(p *ratelimit.Plan) []string {
-	var texts []string
-	for _, q := range p.Quotas() {
-		texts = append(texts, q.String())
-	}
-	return texts
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -28,6 +30,7 @@ type Source struct {
 type snapshot struct {
 	name    string
 	content []byte
+	shared  bool // other users can read it
 	err     error
 }
 
@@ -46,8 +49,8 @@ func NewSource(flags Flags, lookupEnv func(string) (string, bool)) *Source {
 
 // File returns the name of the settings file, or "" if there is none.
 func (s *Source) File() string {
-	if s.flags.Config != nil {
-		return *s.flags.Config
+	if name := s.flags["config"]; name != nil {
+		return *name
 	}
 	name, _ := s.lookupEnv(variable("config"))
 	return name
@@ -73,7 +76,7 @@ func (s *Source) Load() (*Config, error) {
 	case len(now.content) == 0 && s.hadContent:
 		return nil, fmt.Errorf("%s: the file is empty; for the defaults of all settings, write a comment into it", now.name)
 	default:
-		return load(now.name, now.content, s.flags, s.lookupEnv)
+		return load(now, s.flags, s.lookupEnv)
 	}
 }
 
@@ -96,23 +99,24 @@ func (s *Source) read() snapshot {
 		return snapshot{}
 	}
 	f, err := os.Open(name)
-	content, err := readOpened(f, err, maxFile)
-	return newSnapshot(name, content, err)
+	file, err := readOpened(f, err, maxFile)
+	return file.named(name, err)
 }
 
 // readAgain is read for a file that was regular before. It never waits, as it would for
 // a pipe that has replaced the file.
 func (s *Source) readAgain() snapshot {
 	name := s.File()
-	content, err := readRegularFile(name, maxFile)
-	return newSnapshot(name, content, err)
+	file, err := readRegularFile(name, maxFile)
+	return file.named(name, err)
 }
 
-func newSnapshot(name string, content []byte, err error) snapshot {
+func (s snapshot) named(name string, err error) snapshot {
+	s.name = name
 	if err != nil {
-		err = fmt.Errorf("cannot read settings file %s: %w", name, err)
+		s.err = fmt.Errorf("cannot read settings file %s: %w", name, err)
 	}
-	return snapshot{name, content, err}
+	return s
 }
 
 // isIrregular reports whether name exists and is not a regular file.
@@ -124,7 +128,7 @@ func isIrregular(name string) bool {
 // readRegularFile reads a regular file, and one byte more than the largest one may have, so
 // that a larger one is noticed. Any other file is an error, for which it does not wait: to
 // open a pipe could block for ever. The error does not have the name.
-func readRegularFile(name string, most int) ([]byte, error) {
+func readRegularFile(name string, most int) (snapshot, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		if info, statErr := f.Stat(); statErr != nil || !info.Mode().IsRegular() {
@@ -138,15 +142,17 @@ func readRegularFile(name string, most int) ([]byte, error) {
 var errNotRegular = errors.New("it is not a regular file")
 
 // readOpened reads and closes a file that was opened without an error.
-func readOpened(f *os.File, err error, most int) (content []byte, _ error) {
+func readOpened(f *os.File, err error, most int) (file snapshot, _ error) {
 	if err == nil {
 		defer f.Close()
-		content, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
+		info, statErr := f.Stat()
+		file.shared = statErr == nil && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows"
+		file.content, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	return content, err
+	return file, err
 }
 
 // Read is [NewSource] and [Source.Load] for commands that do not serve: it does not check
@@ -160,26 +166,36 @@ func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 }
 
 // load is Source.Load for a file that was read already.
-func load(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	c, err := read(name, content, flags, lookupEnv)
+func load(file snapshot, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	c, err := read(file.name, file.content, flags, lookupEnv)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	if secrets := c.secretsInFile(); file.shared && len(secrets) > 0 {
+		c.warning = fmt.Sprintf("other users of the machine can read %s, which has a secret in %s; remove their right with chmod o-r",
+			file.name, strings.Join(secrets, ", "))
+	}
 	return c, nil
 }
 
-// read is Read for a file that was read already.
-func read(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	c := Default()
-	c.places = map[string]place{}
-	var r report
-	(&decoder{&r, name, c}).decode(content)
-	c.applyOverrides(flags, lookupEnv, &r)
-	if err := r.err(); err != nil {
-		return nil, err
+// secretsInFile returns the settings that have a secret in the settings file.
+func (c *Config) secretsInFile() (names []string) {
+	for _, s := range c.settings() {
+		if text := s.texts()[s.name]; s.hide != nil && s.hide(text) != text && c.places[s.name].line > 0 {
+			names = append(names, s.name)
+		}
 	}
-	return c, nil
+	return names
+}
+
+// Default returns the settings of a server without a file, variables and flags.
+func Default() *Config {
+	c, err := read("", nil, nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		panic(err) // the declaration of a setting is wrong
+	}
+	return c
 }

@@ -39,7 +39,7 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 	nothing := func() {}
 
 	put("petstore.yaml", "max_connections: 1")()
-	s := NewSource(Flags{Config: &file}, environ(nil))
+	s := NewSource(Flags{"config": &file}, environ(nil))
 	_, err := s.Load()
 	must(t, err)
 	for _, step := range []struct {
@@ -119,7 +119,7 @@ func TestSourceWithoutAFile(t *testing.T) {
 // The environment and the flags override a file that changes.
 func TestSourceKeepsOverriding(t *testing.T) {
 	file, listen := tempFile(t, "listen: 127.0.0.1:1"), "127.0.0.1:3"
-	s := NewSource(Flags{Config: &file, Listen: &listen}, environ(map[string]string{"PETSTORE_DRAIN_DELAY": "4s"}))
+	s := NewSource(Flags{"config": &file, "listen": &listen}, environ(map[string]string{"PETSTORE_DRAIN_DELAY": "4s"}))
 	_, err := s.Load()
 	must(t, err)
 	must(t, os.WriteFile(file, []byte("listen: 127.0.0.1:2\ndrain_delay: 5s\nmax_connections: 6"), 0o600))

@@ -18,7 +18,7 @@ func TestSourceThatIsAPipe(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s := NewSource(Flags{Config: &pipe}, environ(nil))
+	s := NewSource(Flags{"config": &pipe}, environ(nil))
 	for range 2 {
 		if c, err := s.Load(); err != nil || c.MaxConnections != 7 {
 			t.Fatalf("Load = %v, %v; want what was written once", c, err)
@@ -35,7 +35,7 @@ func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := tempFile(t, "max_connections: 7")
-			s := NewSource(Flags{Config: &file}, environ(nil))
+			s := NewSource(Flags{"config": &file}, environ(nil))
 			_, err := s.Load()
 			must(t, err)
 			must(t, os.Remove(file))
@@ -64,5 +64,39 @@ func changedOnce(t *testing.T, s *Source) {
 		if got := s.Changed(); got != want {
 			t.Errorf("Changed = %t, want %t", got, want)
 		}
+	}
+}
+
+// Other users of the machine should not read a secret.
+func TestWarningAboutSecretsThatOthersCanRead(t *testing.T) {
+	for _, tt := range []struct {
+		content string
+		mode    os.FileMode
+		secrets string
+	}{
+		{"admin_token: 0123456789abcdef", 0o644, "admin_token"},
+		{"admin_token: 0123456789abcdef", 0o640, ""},
+		{"database: postgres://u:p@h/d\nredis: redis://:p@h", 0o604, "database, redis"},
+		{"database: postgres://u@h/d\nredis: redis://h", 0o644, ""},
+		{"listen: 127.0.0.1:1", 0o644, ""},
+	} {
+		file := filepath.Join(t.TempDir(), "petstore.yaml")
+		must(t, os.WriteFile(file, []byte(tt.content), tt.mode))
+		must(t, os.Chmod(file, tt.mode)) // whatever the umask is
+		c, err := NewSource(Flags{"config": &file}, environ(nil)).Load()
+		must(t, err)
+		want := ""
+		if tt.secrets != "" {
+			want = "other users of the machine can read " + file + ", which has a secret in " + tt.secrets + "; remove their right with chmod o-r"
+		}
+		if c.warning != want {
+			t.Errorf("%s with mode %o: Warning = %q, want %q", tt.content, tt.mode, c.warning, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "petstore.yaml")
+	must(t, os.WriteFile(file, nil, 0o644))
+	c, err := NewSource(Flags{"config": &file}, environ(map[string]string{"PETSTORE_ADMIN_TOKEN": "0123456789abcdef"})).Load()
+	if err != nil || c.warning != "" {
+		t.Errorf("with the secret elsewhere: %v, %q, want no warning", err, c.warning)
 	}
 }

@@ -91,7 +91,7 @@ func method(r *contract.Response, m string) *contract.Response {
 }
 
 func TestCheck(t *testing.T) {
-	document, err := openapi.New(map[string]deprecation.Options{"getPet": {Since: now}})
+	document, err := openapi.New(openapi.Options{Deprecations: map[string]deprecation.Options{"getPet": {Since: now}}})
 	if err != nil {
 		t.Fatal(err)
 	}

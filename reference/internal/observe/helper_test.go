@@ -19,7 +19,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -58,15 +57,12 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 	}
 	limits, err := memory.New(memory.Options{})
 	must(t, err)
-	client, err := clientip.FromXForwardedFor(proxies)
-	must(t, err)
-	defaults := config.Default()
+	settings := config.Default()
+	settings.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000))
+	settings.TrustedProxies = proxies
 	c := api.Config{
-		Pets: db, Keys: db, Limiter: limits, Plan: defaults.Plans.Of,
-		Anonymous:    ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000)),
-		Client:       client,
-		Deprecations: defaults.Deprecations,
-		Logger:       slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Config: settings, Pets: db, Keys: db, Limiter: limits, Plan: settings.Plans.Of,
+		Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	}
 	if o != nil {
 		measured := o.Store(db)
@@ -80,6 +76,8 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 	handler, err = api.New(c)
 	must(t, err)
 	if o != nil {
+		client, err := settings.Client()
+		must(t, err)
 		handler = o.Handler(handler, client.Addr)
 	}
 	return handler, newKey(t, db, "roomy", "1000000000/day")

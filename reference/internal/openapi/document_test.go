@@ -21,7 +21,7 @@ import (
 // examples against their schemas.
 func load(t *testing.T, notices map[string]deprecation.Options) ([]byte, *openapi3.T) {
 	t.Helper()
-	d, err := openapi.New(notices)
+	d, err := openapi.New(openapi.Options{Deprecations: notices})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -268,6 +268,48 @@ func TestDeprecatedOperations(t *testing.T) {
 	}
 }
 
+func TestStabilityAndServers(t *testing.T) {
+	const production, staging = "https://pets.example/v1", "https://staging.pets.example/v1?a&b"
+	for _, o := range []openapi.Options{
+		{},
+		{Production: production},
+		{Staging: staging, Stability: map[string]string{"getUsage": "beta"}},
+		{Production: production, Staging: staging, Stability: map[string]string{"getUsage": "beta", "getPet": "experimental"},
+			Deprecations: map[string]deprecation.Options{"getPet": leaving}},
+	} {
+		document, err := openapi.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := openapi3.NewLoader().LoadFromData(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := []string{}, []string{"/v1"}
+		for _, server := range doc.Servers {
+			got = append(got, server.URL)
+		}
+		for _, public := range []string{o.Production, o.Staging} {
+			if public != "" {
+				want = append(want, public)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the servers (-want +got):\n%s", diff)
+		}
+		for id, op := range operations(doc) {
+			level, marked := o.Stability[id]
+			if shown, is := op.Extensions["x-stability-level"]; is != marked || marked && shown != level ||
+				strings.HasSuffix(op.Summary, "("+level+")") != marked || strings.Count(op.Summary, "(") > 1 {
+				t.Errorf("%s has the stability %v and the summary %q, want %q", id, shown, op.Summary, level)
+			}
+			if o.Deprecations[id].Since.IsZero() == op.Deprecated {
+				t.Errorf("%s is deprecated: %v", id, op.Deprecated)
+			}
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	tests := map[string]struct {
 		notices map[string]deprecation.Options
@@ -278,7 +320,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := openapi.New(test.notices); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := openapi.New(openapi.Options{Deprecations: test.notices}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: error %v, want one with %s", err, test.want)
 			}
 		})

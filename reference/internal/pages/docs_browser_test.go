@@ -50,10 +50,10 @@ func start(t *testing.T) *service {
 	s.limits, err = memory.New(memory.Options{Now: s.clock})
 	must(t, err)
 	defaults := config.Default()
+	defaults.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(1000))
 	handler, err := api.New(api.Config{
-		Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of, Deprecations: defaults.Deprecations,
-		Anonymous: ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(1000)),
-		Logger:    slog.New(slog.DiscardHandler), Now: s.clock,
+		Config: defaults, Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of,
+		Logger: slog.New(slog.DiscardHandler), Now: s.clock,
 	})
 	must(t, err)
 	s.Server = httptest.NewServer(handler)

@@ -136,7 +136,7 @@ func luminance(t *testing.T, css, colour string) float64 {
 
 func document(t *testing.T, notices map[string]deprecation.Options) []byte {
 	t.Helper()
-	d, err := openapi.New(notices)
+	d, err := openapi.New(openapi.Options{Deprecations: notices})
 	must(t, err)
 	return d
 }
@@ -220,7 +220,7 @@ func TestHostileDocuments(t *testing.T) {
 }
 
 func BenchmarkNew(b *testing.B) {
-	d, err := openapi.New(nil)
+	d, err := openapi.New(openapi.Options{})
 	must(b, err)
 	for b.Loop() {
 		_, err := pages.Docs(d, "/docs")

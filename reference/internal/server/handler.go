@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -18,35 +16,19 @@ import (
 
 // newHandler returns the handler of the API with these settings.
 func (s *state) newHandler(c *config.Config) (http.Handler, error) {
-	client := clientip.FromRemoteAddr()
-	if len(c.TrustedProxies) > 0 {
-		var err error
-		if client, err = clientip.FromXForwardedFor(c.TrustedProxies); err != nil {
-			return nil, err
-		}
-	}
-	headers := limit.XRateLimit
-	if c.DraftHeaders {
-		headers |= limit.DraftRateLimit
+	client, err := c.Client()
+	if err != nil {
+		return nil, err
 	}
 	handler, err := api.New(api.Config{
+		Config:          c,
 		Pets:            s.store,
 		Keys:            s.store,
 		Limiter:         s.limiter,
-		FailOpen:        c.OnFailure == "open",
 		Plan:            c.Plans.Of,
-		Anonymous:       c.Anonymous,
-		Uncharged:       c.Uncharged,
-		Client:          client,
-		Deny:            api.AccessList(c.Deny),
-		Allow:           api.AccessList(c.Allow),
-		Deprecations:    c.Deprecations,
 		OnDeprecatedUse: s.uses.Count,
 		OnDecision:      s.onDecision,
 		Telemetry:       s.observer.Telemetry,
-		Headers:         headers,
-		Origins:         c.CORSOrigins,
-		Timeout:         c.Timeouts.Store,
 		Logger:          s.logger,
 	})
 	if err != nil {

@@ -63,6 +63,9 @@ func (p *startup) checks(c *config.Config, o Options) []admin.Check {
 	if o.Log != nil {
 		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.Log.Err() }})
 	}
+	if o.Source != nil {
+		checks = append(checks, check("settings", true, func(_ context.Context, r *running) error { return r.reloads.Status().Err }))
+	}
 	return checks
 }
 

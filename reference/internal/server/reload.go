@@ -114,6 +114,7 @@ func (r *reloader) reload(cause string) {
 	// At the lower of both levels, so that a change of the level itself is logged.
 	r.applyLog(min(before.Log.Level, r.current.Log.Level))
 	restart := r.logChanges(changes)
+	r.current.LogWarning(r.logger)
 	r.count(restart, nil)
 	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
 	r.applyLog(r.current.Log.Level)
@@ -150,7 +151,7 @@ func (r *reloader) try() ([]config.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := next.CheckOperations(api.Deprecatable()...); err != nil {
+	if err := next.CheckOperations(api.Deprecatable(), api.Operations()); err != nil {
 		return nil, err
 	}
 	if err := checkCertificate(next); err != nil {

@@ -49,6 +49,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	if err := checkCertificate(c); err != nil {
 		return err
 	}
+	c.LogWarning(o.Logger)
 	defer reserveHeap()()
 	l, err := listen(ctx, c)
 	if ctx.Err() != nil && err != nil {

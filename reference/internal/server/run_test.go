@@ -217,7 +217,7 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 func TestAdminListenerFollowsTheServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "petstore.yaml")
 	put(t, file, "plans: {small: [5/day]}\nanonymous: [1/8784h]\ndeprecations: {}\n")
-	source := config.NewSource(config.Flags{Config: &file}, func(string) (string, bool) { return "", false })
+	source := config.NewSource(config.Flags{"config": &file}, func(string) (string, bool) { return "", false })
 	c, err := source.Load()
 	must(t, err)
 	c.Database = filepath.Join(t.TempDir(), "petstore.db")

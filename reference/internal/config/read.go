@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Flags are the values of flags, by setting; "config" names the settings file. Nil: the
+// flag was not given.
+type Flags map[string]*string
+
+// FlagFields returns a pointer to a struct with a field for each flag. The tags are for
+// kong: a command has the struct among its kong.Plugins, and passes it to [FlagsOf].
+func FlagFields() any {
+	fields := []reflect.StructField{flagField("config", "FILE", "YAML file with settings")}
+	for _, s := range new(Config).settings() {
+		if s.flag == "" {
+			continue
+		}
+		help, _, _ := strings.Cut(strings.ReplaceAll(s.about, "`", ""), ". ")
+		help = strings.TrimSuffix(help, ".")
+		if s.initial != "" {
+			help += "; by default " + s.initial
+		}
+		fields = append(fields, flagField(s.name, s.flag, help))
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+func flagField(setting, placeholder, help string) reflect.StructField {
+	tag := fmt.Sprintf("setting:%q name:%q placeholder:%q help:%q",
+		setting, strings.TrimPrefix(flagName(setting), "--"), placeholder, help+" ($$"+variable(setting)+").")
+	return reflect.StructField{Name: variable(setting), Type: reflect.TypeFor[*string](), Tag: reflect.StructTag(tag)}
+}
+
+// FlagsOf returns the flags that were given.
+func FlagsOf(fields any) Flags {
+	flags := Flags{}
+	for field, v := range reflect.ValueOf(fields).Elem().Fields() {
+		flags[field.Tag.Get("setting")] = v.Interface().(*string)
+	}
+	return flags
+}
+
+// A reader reads the settings into a Config.
+type reader struct {
+	report
+	file string
+	c    *Config
+}
+
+// read returns the settings of a file that was read already, of the environment and of
+// flags, without a look at how they go together.
+func read(file string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	r := &reader{file: file, c: &Config{places: map[string]place{}}}
+	settings, inFile := r.c.settings(), map[string]node{}
+	if root, ok := r.parse(content, "", ""); ok && root.ShortTag() != "!!null" {
+		for _, m := range root.members(`settings such as "listen: 127.0.0.1:8080", one per line`) {
+			r.sort(m, settings, inFile)
+		}
+	}
+	for i, s := range settings {
+		if n, ok := inFile[s.name]; ok {
+			s.read(n)
+		} else {
+			s.read(r.outside(s, s.initial, notSet))
+		}
+		if text, from, err := s.override(flags, lookupEnv); err != nil {
+			r.c.places[s.name] = place{text: from}
+			r.c.wrong(&r.report, s.name, "%v", err)
+		} else if from != "" {
+			r.c.places[s.name] = place{text: from}
+			s.read(r.outside(s, text, from))
+		}
+		if isPenalty := strings.HasPrefix(s.name, "penalty."); isPenalty && !strings.HasPrefix(settings[i+1].name, "penalty.") {
+			r.checkPenalty()
+		}
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return r.c, nil
+}
+
+// sort puts a member of the file to the settings in the file: m itself, or the members of
+// the group that it is.
+func (r *reader) sort(m member, settings []setting, inFile map[string]node) {
+	for _, s := range settings {
+		switch {
+		case s.name == m.path:
+			inFile[s.name] = m.node
+			return
+		case strings.HasPrefix(s.name, m.path+"."):
+			_, first, _ := strings.Cut(s.name, ".")
+			for _, inner := range m.members(fmt.Sprintf("a group such as {%s: %s}", first, s.initial)) {
+				r.sort(inner, settings, inFile)
+			}
+			return
+		}
+	}
+	m.unknown()
+}
+
+// outside returns the value of a setting that is not from the file.
+func (r *reader) outside(s setting, text, from string) node {
+	if s.plain {
+		return node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}, s.name, from, r}
+	}
+	n, _ := r.parse([]byte(text), s.name, from)
+	return n
+}
+
+// override returns the value of a setting that a flag or the environment sets, and the flag
+// or variable that it is from; "" if there is none.
+func (s setting) override(flags Flags, lookupEnv func(string) (string, bool)) (value, from string, err error) {
+	if v := flags[s.name]; v != nil {
+		return *v, flagName(s.name), nil
+	}
+	value, given := lookupEnv(variable(s.name))
+	if s.hide != nil {
+		from := fileVariable(s.name)
+		switch file, ok := lookupEnv(from); {
+		case ok && given:
+			return "", from, fmt.Errorf("%s is set too; unset one of them", variable(s.name))
+		case ok:
+			value, err = readSecret(file)
+			return value, from, err
+		}
+	}
+	if !given {
+		return "", "", nil
+	}
+	return value, variable(s.name), nil
+}
+
+// maxSecret is longer than any token or URL, in bytes.
+const maxSecret = 64 << 10
+
+// readSecret returns the only line of a file. A pipe is refused: it could be read only
+// once, and the server reads its settings again.
+func readSecret(name string) (string, error) {
+	if name == "" {
+		return "", errors.New("must name a file with the value, but is empty; unset it if there is none")
+	}
+	file, err := readRegularFile(name, maxSecret)
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	line := strings.TrimSuffix(strings.TrimSuffix(string(file.content), "\n"), "\r")
+	if line == "" {
+		return "", fmt.Errorf("must name a file with the value, got %s, which is empty", name)
+	}
+	if len(file.content) > maxSecret || strings.ContainsAny(line, "\x00\r\n") {
+		return "", fmt.Errorf("must name a file with the value in one line, got %s, which has something else", name)
+	}
+	return line, nil
+}
+
+// ofKubernetes matches the variables that Kubernetes sets in every container for a
+// service named petstore or petstore-….
+var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// CheckEnvironment returns an error that names each variable in environ, which is
+// in the form of [os.Environ], that begins with PETSTORE_ and is not a setting. A
+// misspelt variable would otherwise be ignored. Variables that Kubernetes sets for
+// services are not errors.
+func CheckEnvironment(environ []string) error {
+	known := map[string]bool{variable("config"): true}
+	for _, s := range new(Config).settings() {
+		known[variable(s.name)] = true
+		if s.hide != nil {
+			known[fileVariable(s.name)] = true
+		}
+	}
+	var r report
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, variable("")) && !known[name] && !ofKubernetes.MatchString(name) {
+			r.add(place{text: name}, "", "unknown variable; reference/docs/CONFIGURATION.md lists all")
+		}
+	}
+	return r.err()
+}
