@@ -76,8 +76,8 @@ func TestTheGatewayIsTrusted(t *testing.T) {
 	p := project(t)
 	settings := load(t, "compose/petstore/petstore.yaml", environment(p.Services[binary]))
 	gateway := p.Networks["edge"].Ipam.Config[0].Gateway
-	if len(settings.TrustedProxies) != 1 || settings.TrustedProxies[0].String() != gateway+"/32" {
-		t.Errorf("trusted_proxies is %v, the gateway %s", settings.TrustedProxies, gateway)
+	if len(settings.HTTP.TrustedProxies) != 1 || settings.HTTP.TrustedProxies[0].String() != gateway+"/32" {
+		t.Errorf("trusted_proxies is %v, the gateway %s", settings.HTTP.TrustedProxies, gateway)
 	}
 	if !p.Networks["data"].Internal {
 		t.Error("the network of the databases has a route to elsewhere")

@@ -71,4 +71,4 @@ func load(t *testing.T, file string, env map[string]string) *config.Config {
 func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }
 
 // stopTime is how long a server needs at most to stop.
-func stopTime(c *config.Config) time.Duration { return c.DrainDelay + c.Timeouts.Drain + saves }
+func stopTime(c *config.Config) time.Duration { return c.HTTP.DrainDelay + c.HTTP.DrainTimeout + saves }

@@ -160,8 +160,8 @@ func TestPodsStopInTime(t *testing.T) {
 	if need := stopTime(settings); grace < need {
 		t.Errorf("terminationGracePeriodSeconds is %v, the server needs up to %v", grace, need)
 	}
-	if settings.DrainDelay < time.Duration(c.ReadinessProbe.PeriodSeconds)*time.Second {
-		t.Errorf("drain_delay is %v, less than the %ds between two readiness probes", settings.DrainDelay, c.ReadinessProbe.PeriodSeconds)
+	if settings.HTTP.DrainDelay < time.Duration(c.ReadinessProbe.PeriodSeconds)*time.Second {
+		t.Errorf("drain_delay is %v, less than the %ds between two readiness probes", settings.HTTP.DrainDelay, c.ReadinessProbe.PeriodSeconds)
 	}
 	if u := d.Spec.Strategy.RollingUpdate; u == nil || u.MaxUnavailable == nil || u.MaxUnavailable.IntValue() != 0 {
 		t.Errorf("a rolling update is %+v, want that no replica is taken away before another is ready", u)

@@ -28,8 +28,8 @@ func directive(t *testing.T, name string) string {
 // The unit gives the server what its defaults need.
 func TestTheUnitFitsTheServer(t *testing.T) {
 	c := config.Default()
-	if files, err := strconv.Atoi(directive(t, "LimitNOFILE")); err != nil || files < c.MaxConnections+192 {
-		t.Errorf("LimitNOFILE is %d, %v; the server needs max_connections, %d, and 192 more", files, err, c.MaxConnections)
+	if files, err := strconv.Atoi(directive(t, "LimitNOFILE")); err != nil || files < c.HTTP.MaxConns+192 {
+		t.Errorf("LimitNOFILE is %d, %v; the server needs max_connections, %d, and 192 more", files, err, c.HTTP.MaxConns)
 	}
 	if stop := directive(t, "TimeoutStopSec"); stop != "90s" || stopTime(c).Seconds() > 90 {
 		t.Errorf("TimeoutStopSec is %s, the server needs up to %v", stop, stopTime(c))

@@ -24,7 +24,7 @@ func from(addr string) string { return "X-Forwarded-For: " + addr }
 func startAccess(t *testing.T, deny, allow config.AccessList, adjust func(*api.Config)) *service {
 	t.Helper()
 	return start(t, func(c *api.Config) {
-		c.TrustedProxies, c.Deny, c.Allow = networks("127.0.0.0/8"), deny, allow
+		c.HTTP.TrustedProxies, c.Deny, c.Allow = networks("127.0.0.0/8"), deny, allow
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 		if adjust != nil {

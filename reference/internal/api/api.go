@@ -45,7 +45,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	c = c.withDefaults()
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
-	a.pages = newPageCache(c.Pets, c.Timeouts.Store)
+	a.pages = newPageCache(c.Pets, c.StoreTimeout)
 	a.deny, a.allow = newAccessTable(c.Deny), newAccessTable(c.Allow)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 

@@ -97,7 +97,7 @@ func TestStoreFails(t *testing.T) {
 			t.Parallel()
 			s := start(t, func(c *api.Config) {
 				c.Pets = &brokenStore{fail: test.fail}
-				c.Timeouts.Store = 20 * time.Millisecond
+				c.StoreTimeout = 20 * time.Millisecond
 			})
 			// There are more failures than the quota has room for.
 			c := s.with(s.key(t, "unlucky", "enterprise", "3/minute", "10/day"))

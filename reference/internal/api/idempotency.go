@@ -90,7 +90,7 @@ func fingerprintOf(p store.NewPet) [32]byte {
 // storePet stores a pet, once if the request has an idempotency key, and only if its
 // preconditions are true. The keys of one owner have nothing to do with those of another.
 func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key string) (stored store.Pet, replayed bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.Timeouts.Store)
+	ctx, cancel := context.WithTimeout(ctx, a.StoreTimeout)
 	defer cancel()
 	var k *store.IdempotencyKey
 	if key != "" {

@@ -115,7 +115,7 @@ func TestDraftHeaders(t *testing.T) {
 // fewUncharged lets a caller have three uncharged requests a minute, and believes
 // the client's address that a test sends.
 func fewUncharged(c *api.Config) {
-	c.TrustedProxies = networks("127.0.0.0/8")
+	c.HTTP.TrustedProxies = networks("127.0.0.0/8")
 	c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(50))
 }

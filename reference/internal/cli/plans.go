@@ -78,9 +78,9 @@ func plansJSON(c *config.Config) plansAnswer {
 		}
 	}
 	for _, p := range c.Plans {
-		plan := planJSON{Name: p.Name(), Custom: p.Custom(), Suspended: p.Word() == "suspended", Unlimited: p.Word() == "unlimited"}
-		if !p.Custom() {
-			plan.Quotas = p.Fixed().Quotas()
+		plan := planJSON{Name: p.Name, Custom: p.Fixed == nil, Suspended: p.Word == "suspended", Unlimited: p.Word == "unlimited"}
+		if p.Fixed != nil {
+			plan.Quotas = p.Fixed.Quotas()
 		}
 		answer.Plans = append(answer.Plans, plan)
 	}
@@ -90,15 +90,15 @@ func plansJSON(c *config.Config) plansAnswer {
 func printPlans(w io.Writer, c *config.Config) error {
 	t := newTable(w, "PLAN", "QUOTAS")
 	for _, p := range c.Plans {
-		switch p.Word() {
+		switch p.Word {
 		case "custom":
-			t.row(p.Name(), "custom: each key has its own")
+			t.row(p.Name, "custom: each key has its own")
 		case "suspended":
-			t.row(p.Name(), "suspended: every request is refused")
+			t.row(p.Name, "suspended: every request is refused")
 		case "unlimited":
-			t.row(p.Name(), "unlimited: no request is counted")
+			t.row(p.Name, "unlimited: no request is counted")
 		default:
-			t.row(p.Name(), quotasText(p.Fixed()))
+			t.row(p.Name, quotasText(p.Fixed))
 		}
 	}
 	t.row("(no key)", quotasText(c.Anonymous)+", by network")

@@ -1,18 +1,13 @@
 package config
 
 import (
-	"fmt"
 	"log/slog"
 	"maps"
-	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/duration"
+	"go.yaml.in/yaml/v4"
 )
 
 // A Change is a setting that differs between two Configs.
@@ -45,105 +40,89 @@ func (c Change) Attrs() []slog.Attr {
 	return attrs
 }
 
+// A text is a value as the file or a variable has it, without what is secret.
+type text struct {
+	whole  string   // in one line
+	items  []string // if it is a list
+	secret bool     // something is hidden
+}
+
+// keep keeps the text of a setting, or of each member of one that is a group.
+func (c *Config) keep(s setting, n node) {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		for pair := range slices.Chunk(n.Content, 2) {
+			c.texts[join(s.name, pair[0].Value)] = textOf(pair[1])
+		}
+	case s.hide != nil:
+		shown := s.hide(n.Value)
+		c.texts[s.name] = text{whole: shown, secret: shown != n.Value}
+	default:
+		c.texts[s.name] = textOf(n.Node)
+	}
+}
+
+func textOf(n *yaml.Node) text {
+	parts := make([]string, len(n.Content))
+	for i, inner := range n.Content {
+		parts[i] = textOf(inner).whole
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return text{whole: "[" + strings.Join(parts, ", ") + "]", items: parts}
+	case yaml.MappingNode:
+		var members []string
+		for pair := range slices.Chunk(parts, 2) {
+			members = append(members, strings.Join(pair, ": "))
+		}
+		return text{whole: "{" + strings.Join(members, ", ") + "}"}
+	default:
+		return text{whole: n.Value}
+	}
+}
+
 // Changes returns the settings whose values in next differ from those in c.
 func (c *Config) Changes(next *Config) []Change {
+	both := maps.Clone(c.texts)
+	maps.Copy(both, next.texts)
+	names := slices.Sorted(maps.Keys(both))
 	var changes []Change
 	after := next.settings()
 	for i, s := range c.settings() {
-		before, now := s.texts(), after[i].texts()
-		names := maps.Clone(before)
-		maps.Copy(names, now)
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			from, to := before[name], now[name]
-			change := Change{
-				Setting: name, Old: from, New: to, Restart: s.restart,
-				Added: without(after[i].items(), s.items()), Removed: without(s.items(), after[i].items()),
-			}
-			sameItems := s.items() != nil && after[i].items() != nil && len(change.Added)+len(change.Removed) == 0
-			if from == to || sameItems {
+		for _, name := range names {
+			if name != s.name && !strings.HasPrefix(name, s.name+".") {
 				continue
 			}
-			if s.hide != nil {
-				change.Old, change.New = s.hide(from), s.hide(to)
+			from, to := c.texts[name], next.texts[name]
+			change := Change{Setting: name, Old: from.whole, New: to.whole, Restart: s.restart}
+			changed := from.whole != to.whole
+			switch {
+			case s.hide != nil:
+				changed = !reflect.DeepEqual(s.field, after[i].field)
+			case from.items != nil && to.items != nil: // their order does not matter
+				change.Added, change.Removed = without(to.items, from.items), without(from.items, to.items)
+				changed = len(change.Added)+len(change.Removed) > 0
 			}
-			changes = append(changes, change)
+			if changed {
+				changes = append(changes, change)
+			}
 		}
 	}
 	return changes
 }
 
 // without returns the items that are not among others.
-func without(items, others []string) []string {
+func without(items, others []string) (rest []string) {
 	known := make(map[string]bool, len(others))
 	for _, o := range others {
 		known[o] = true
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(i string) bool { return known[i] })
-}
-
-// texts returns the value of a setting as the file has it, or of each member of a setting
-// that is a group, by name.
-func (s setting) texts() map[string]string {
-	texts := map[string]string{}
-	switch v := s.field.(type) {
-	case *Plans:
-		for _, p := range *v {
-			texts[join(s.name, p.name)] = p.word
-			if p.word == "" {
-				texts[join(s.name, p.name)] = listText(quotaTexts(p.plan))
-			}
-		}
-	case *map[string]deprecation.Options:
-		for id, d := range *v {
-			texts[join(s.name, id)] = deprecationText(d)
-		}
-	case *map[string]string:
-		for id, marker := range *v {
-			texts[join(s.name, id)] = marker
-		}
-	case *time.Duration:
-		texts[s.name] = duration.Format(*v)
-	case *slog.Level:
-		texts[s.name] = strings.ToLower(v.String())
-	case *Secret:
-		texts[s.name] = v.Reveal()
-	case *[]string:
-		texts[s.name] = listText(*v)
-		if s.plain {
-			texts[s.name] = strings.Join(*v, ",")
-		}
-	case *[]netip.Prefix, **ratelimit.Plan:
-		texts[s.name] = listText(s.items())
-	default:
-		texts[s.name] = fmt.Sprint(reflect.ValueOf(v).Elem())
-	}
-	return texts
-}
-
-// items returns the items of a list.
-func (s setting) items() (items []string) {
-	switch v := s.field.(type) {
-	case *[]netip.Prefix:
-		for _, p := range *v {
-			items = append(items, p.String())
-		}
-	case **ratelimit.Plan:
-		return quotaTexts(*v)
-	case *[]string:
-		if !s.plain {
-			return *v
+	for _, item := range items {
+		if !known[item] {
+			rest = append(rest, item)
 		}
 	}
-	return items
-}
-
-func listText(items []string) string { return "[" + strings.Join(items, ", ") + "]" }
-
-func quotaTexts(p *ratelimit.Plan) (texts []string) {
-	for _, q := range p.Quotas() {
-		texts = append(texts, q.String())
-	}
-	return texts
+	return rest
 }
 
 // After returns the settings of a running server that has c and reads next: those of
@@ -151,13 +130,14 @@ func quotaTexts(p *ratelimit.Plan) (texts []string) {
 // settings that contradict each other in the result, and TLS that is turned on or off.
 func (c *Config) After(next *Config) (*Config, error) {
 	merged := *next
-	merged.places = maps.Clone(next.places)
+	merged.places, merged.texts = maps.Clone(next.places), maps.Clone(next.texts)
 	kept := merged.settings()
 	for i, s := range c.settings() {
 		if !s.restart {
 			continue
 		}
 		reflect.ValueOf(kept[i].field).Elem().Set(reflect.ValueOf(s.field).Elem())
+		merged.texts[s.name] = c.texts[s.name]
 		delete(merged.places, s.name)
 		if where, ok := c.places[s.name]; ok {
 			merged.places[s.name] = where

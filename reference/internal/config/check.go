@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
@@ -103,11 +102,11 @@ func (c *Config) wrong(r *report, setting, format string, args ...any) {
 // check adds a mistake for settings that contradict each other.
 func (c *Config) check(r *report) {
 	switch {
-	case c.TLSCert == "" && c.TLSKey != "":
+	case c.HTTP.CertFile == "" && c.HTTP.KeyFile != "":
 		c.wrong(r, "tls_key", "needs tls_cert, which is not set")
-	case c.TLSCert != "" && c.TLSKey == "":
+	case c.HTTP.CertFile != "" && c.HTTP.KeyFile == "":
 		c.wrong(r, "tls_cert", "needs tls_key, which is not set")
-	case !c.TLS() && !isLoopback(c.Listen) && len(c.TrustedProxies) == 0:
+	case !c.TLS() && !isLoopback(c.Listen) && len(c.HTTP.TrustedProxies) == 0:
 		c.wrong(r, "listen", "other machines can reach %s, and API keys would cross the network unencrypted; "+
 			"set tls_cert and tls_key, or name the proxies that terminate TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
 	}
@@ -122,32 +121,28 @@ func (c *Config) check(r *report) {
 			c.AdminListen, variable("admin_token"))
 	}
 	if c.AdminListen == c.Listen && !anyPort(c.Listen) {
-		setting := "admin_listen"
-		if c.places[setting] == (place{}) {
-			setting = "listen" // one of them was given
-		}
-		c.wrong(r, setting, "the API and the admin listener cannot both use %s; change one of them", c.Listen)
+		c.wrong(r, c.given("admin_listen", "listen"), "the API and the admin listener cannot both use %s; change one of them", c.Listen)
 	}
 }
 
 // checkTimeouts adds a mistake for timeouts of which one never applies.
 func (c *Config) checkTimeouts(r *report) {
-	t := c.Timeouts
-	if t.ReadHeader > t.Read {
-		c.mustBeShorter(r, "timeouts.read_header", t.ReadHeader, "timeouts.read", t.Read)
+	if t := c.HTTP; t.ReadHeaderTimeout > t.ReadTimeout {
+		c.wrong(r, c.given("timeouts.read_header", "timeouts.read"), "timeouts.read_header (%s) must not be longer than timeouts.read (%s)",
+			duration.Format(t.ReadHeaderTimeout), duration.Format(t.ReadTimeout))
 	}
-	if t.Store >= t.Write { // the 503 could not be sent
-		c.mustBeShorter(r, "timeouts.store", t.Store, "timeouts.write", t.Write)
+	if t := c.HTTP; c.StoreTimeout >= t.WriteTimeout { // the 503 could not be sent
+		c.wrong(r, c.given("timeouts.store", "timeouts.write"), "timeouts.store (%s) must be shorter than timeouts.write (%s)",
+			duration.Format(c.StoreTimeout), duration.Format(t.WriteTimeout))
 	}
 }
 
-// mustBeShorter adds the mistake to the setting that was set.
-func (c *Config) mustBeShorter(r *report, less string, lessIs time.Duration, more string, moreIs time.Duration) {
-	if _, set := c.places[less]; set {
-		c.wrong(r, less, "must be shorter than %s, which is %s", more, duration.Format(moreIs))
-	} else {
-		c.wrong(r, more, "must be longer than %s, which is %s", less, duration.Format(lessIs))
+// given returns the setting of two that is not the default.
+func (c *Config) given(one, other string) string {
+	if _, set := c.places[one]; set {
+		return one
 	}
+	return other
 }
 
 // checkAccess adds a mistake for clients that are denied and allowed.

@@ -13,6 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
 
@@ -30,12 +31,8 @@ type Config struct {
 	Redis     []string // URLs; empty: usage is counted in this process
 	UsageFile string   // empty: beside the SQLite file
 
-	TLSCert, TLSKey string // both are empty without TLS
-
-	MaxConnections           int
-	MaxConnectionsPerNetwork int
-	DrainDelay               time.Duration
-	Timeouts                 Timeouts
+	HTTP         httpserver.Options // of the API's server, as far as they are settings
+	StoreTimeout time.Duration      // for the database, in one request
 
 	Deny  AccessList
 	Allow AccessList
@@ -47,9 +44,8 @@ type Config struct {
 	RedisShares bool
 	OnFailure   string // "local", "open" or "closed"
 
-	DraftHeaders   bool
-	TrustedProxies []netip.Prefix
-	CORSOrigins    []string
+	DraftHeaders bool
+	CORSOrigins  []string
 
 	Deprecations map[string]deprecation.Options // by operationId
 	Stability    map[string]string              // by operationId: experimental or beta
@@ -58,11 +54,9 @@ type Config struct {
 	Log Log
 
 	places  map[string]place // by setting: where it was set; none for a default
+	texts   map[string]text  // by setting, or by member of one that is a group
 	warning string
 }
-
-// Timeouts are how long parts of a request may take.
-type Timeouts struct{ ReadHeader, Read, Write, Idle, Store, Drain time.Duration }
 
 // An AccessList names clients by their network, and by the owner of a valid key that they
 // send.
@@ -105,7 +99,7 @@ func (c *Config) UsagePath() string {
 }
 
 // TLS reports whether the API is served over TLS.
-func (c *Config) TLS() bool { return c.TLSCert != "" }
+func (c *Config) TLS() bool { return c.HTTP.CertFile != "" }
 
 // LogWarning logs that other users can read secrets in the settings file, if they can.
 func (c *Config) LogWarning(logger *slog.Logger) {
@@ -141,10 +135,10 @@ func (c *Config) Errorf(setting, format string, args ...any) error {
 
 // Client returns what finds the address of a client.
 func (c *Config) Client() (*clientip.Source, error) {
-	if len(c.TrustedProxies) == 0 {
+	if len(c.HTTP.TrustedProxies) == 0 {
 		return clientip.FromRemoteAddr(), nil
 	}
-	return clientip.FromXForwardedFor(c.TrustedProxies)
+	return clientip.FromXForwardedFor(c.HTTP.TrustedProxies)
 }
 
 // Document returns what the settings say about the OpenAPI document.

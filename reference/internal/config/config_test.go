@@ -142,10 +142,10 @@ func TestPenaltyReachesAllPlans(t *testing.T) {
 		c := mustLoad(t, tt.file)
 		for _, plan := range c.Plans {
 			var quotas []string
-			if plan.Custom() {
+			if plan.Fixed == nil {
 				quotas = []string{"5/minute"}
 			}
-			p, err := c.Plans.Of(plan.Name(), quotas)
+			p, err := c.Plans.Of(plan.Name, quotas)
 			must(t, err)
 			if got := p.Penalty().Strikes; got != tt.strikes {
 				t.Errorf("%s: plan %s allows %d strikes, want %d", tt.file, p.Name(), got, tt.strikes)

@@ -28,7 +28,7 @@ func fromFile(content string) (*Config, error) {
 
 // loadText loads a file, the environment and flags.
 func loadText(content string, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	return load(snapshot{name: "petstore.yaml", content: []byte(content)}, flags, lookupEnv)
+	return load(file{name: "petstore.yaml", content: []byte(content)}, flags, lookupEnv)
 }
 
 func mustLoad(t *testing.T, content string) *Config {

@@ -30,10 +30,10 @@ func TestDefaults(t *testing.T) {
 	}
 	got := settings{c.Listen, c.AdminListen, c.Database, c.Anonymous.String(), nil, c.OnFailure}
 	for _, p := range c.Plans {
-		if p.Custom() {
-			got.Plans = append(got.Plans, p.Name()+" custom")
+		if p.Fixed == nil {
+			got.Plans = append(got.Plans, p.Name+" custom")
 		} else {
-			got.Plans = append(got.Plans, p.Fixed().String())
+			got.Plans = append(got.Plans, p.Fixed.String())
 		}
 	}
 	want := settings{
@@ -62,7 +62,7 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 		}
 	}
 	want := Default()
-	c.places, want.places = nil, nil
+	c.places, want.places, c.texts, want.texts = nil, nil, nil, nil
 	c.warning = ""
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the example file gives\n%+v\nwhich are not the defaults\n%+v", c, want)
@@ -101,18 +101,20 @@ deprecations:
 `)
 	want := Default()
 	want.DraftHeaders, want.FirstKey, want.OnFailure, want.RedisShares = true, false, "closed", true
-	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
+	want.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
 	want.CORSOrigins = []string{"https://app.example", "http://localhost:3000"}
 	p := ratelimit.DefaultPenalty()
 	p.Strikes, p.Grace, p.Decay, p.Max = 3, 500*time.Millisecond, time.Minute, 48*time.Hour
 	want.Penalty = p
 	want.Plans = Plans{
-		{name: "huge", word: "custom", penalty: p},
-		{name: "tiny", plan: ratelimit.MustPlan("tiny", p, ratelimit.Quota{Limit: 5, Window: 2 * time.Second}, ratelimit.PerHour(1000))},
+		{Name: "huge", Word: "custom", penalty: p},
+		{Name: "tiny", Fixed: ratelimit.MustPlan("tiny", p, ratelimit.Quota{Limit: 5, Window: 2 * time.Second}, ratelimit.PerHour(1000))},
 	}
 	want.Anonymous = ratelimit.MustPlan("anonymous", p, ratelimit.PerMinute(7))
 	want.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(8))
-	want.Timeouts = Timeouts{time.Second, 2 * time.Second, 4 * time.Minute, 5 * time.Second, 3 * time.Minute, time.Hour}
+	h := &want.HTTP
+	h.ReadHeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout, h.DrainTimeout = time.Second, 2*time.Second, 4*time.Minute, 5*time.Second, time.Hour
+	want.StoreTimeout = 3 * time.Minute
 	want.Log = Log{slog.LevelDebug, LogText, "x.log", 10}
 	want.Deny = AccessList{[]netip.Prefix{netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("10.0.0.0/8")}, []string{"eve", "1"}}
 	want.Stability = map[string]string{"listPets": "experimental"}
@@ -126,7 +128,7 @@ deprecations:
 		},
 		"createPet": {Since: day(2026, 2, 0)},
 	}
-	c.places, want.places = nil, nil
+	c.places, want.places, c.texts, want.texts = nil, nil, nil, nil
 	if !reflect.DeepEqual(want, c) {
 		t.Errorf("settings are\n%+v\nwant\n%+v", c, want)
 	}
@@ -157,7 +159,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, path, want string }{
 		{"missing", filepath.Join(dir, "none.yaml"), "no such file or directory"},
-		{"folder", dir, "is a directory"},
+		{"folder", dir, "it is not a regular file"},
 		{"too large", tempFile(t, strings.Repeat("#", maxFile+1)), "larger than 512 KiB"},
 		{"not UTF-8", tempFile(t, "listen: \xff\n"), "not text in UTF-8"},
 		{"control characters", tempFile(t, "listen: \x01\n"), "this is not YAML: control characters are not allowed"},
@@ -239,11 +241,11 @@ func FuzzLoad(f *testing.F) {
 		}
 		for _, p := range c.Plans {
 			var quotas []string
-			if p.Custom() {
+			if p.Fixed == nil {
 				quotas = []string{"1/minute"}
 			}
-			if _, err := c.Plans.Of(p.Name(), quotas); err != nil {
-				t.Errorf("plan %s cannot be used: %v", p.Name(), err)
+			if _, err := c.Plans.Of(p.Name, quotas); err != nil {
+				t.Errorf("plan %s cannot be used: %v", p.Name, err)
 			}
 		}
 	})

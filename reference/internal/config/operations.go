@@ -93,35 +93,6 @@ func (n node) wrongDeprecation(err error) {
 	n.r.c.wrong(&n.r.report, n.path+"."+memberOf.Replace(match[1])+match[2], "%s", what)
 }
 
-func deprecationText(d deprecation.Options) string {
-	members := []string{"since: " + dateText(d.Since)}
-	if !d.Sunset.IsZero() {
-		members = append(members, "sunset: "+dateText(d.Sunset))
-	}
-	if d.Successor != "" {
-		members = append(members, fmt.Sprintf("successor: %q", d.Successor))
-	}
-	if d.Documentation != "" {
-		members = append(members, fmt.Sprintf("docs: %q", d.Documentation))
-	}
-	if len(d.Brownouts) > 0 {
-		var periods []string
-		for _, b := range d.Brownouts {
-			periods = append(periods, fmt.Sprintf("{start: %s, end: %s}", dateText(b.Start), dateText(b.End)))
-		}
-		members = append(members, "brownouts: "+listText(periods))
-	}
-	return "{" + strings.Join(members, ", ") + "}"
-}
-
-// dateText returns a date if t is the beginning of a day.
-func dateText(t time.Time) string {
-	if t.Equal(t.Truncate(24 * time.Hour)) {
-		return t.Format(time.DateOnly)
-	}
-	return t.Format(time.RFC3339)
-}
-
 func (c *Config) readStability(n node) {
 	c.Stability = map[string]string{}
 	for _, m := range n.members(`a group of operations such as "getUsage: beta"`) {

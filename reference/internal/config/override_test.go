@@ -69,8 +69,8 @@ func TestEveryOutsideSetting(t *testing.T) {
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
 	want.Database, want.Migrate, want.FirstKey, want.UsageFile = "other.db", MigrateManual, false, "usage.db"
 	want.Redis = []string{"redis://a:1", "rediss://u:p@b:2/0"}
-	want.TLSCert, want.TLSKey = "cert.pem", "key.pem"
-	want.MaxConnections, want.MaxConnectionsPerNetwork, want.DrainDelay = 100, 10, 10*time.Second
+	want.HTTP.CertFile, want.HTTP.KeyFile = "cert.pem", "key.pem"
+	want.HTTP.MaxConns, want.HTTP.MaxConnsPerNetwork, want.HTTP.DrainDelay = 100, 10, 10*time.Second
 	want.Log = Log{slog.LevelWarn, LogJSON, "pets.log", 100}
 
 	env := map[string]string{}
@@ -108,7 +108,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 			t.Errorf("from %s: %v", from, err)
 			continue
 		}
-		got.places, want.places = nil, nil
+		got.places, want.places, got.texts, want.texts = nil, nil, nil, nil
 		if !reflect.DeepEqual(want, got) {
 			t.Errorf("from %s: settings are\n%+v\nwant\n%+v", from, got, want)
 		}
@@ -128,7 +128,7 @@ func TestVariablesOfListsAndGroups(t *testing.T) {
 	}
 	c, err := loadText("plans: {free: [1/day]}\n", nil, environ(env))
 	must(t, err)
-	got := fmt.Sprint(c.Plans[0].Fixed(), c.Plans[0].Fixed().Penalty().Strikes, len(c.Plans), c.TrustedProxies, c.Timeouts.Read, c.Allow.Owners, " ", c.Where("plans.pro"))
+	got := fmt.Sprint(c.Plans[0].Fixed, c.Plans[0].Fixed.Penalty().Strikes, len(c.Plans), c.HTTP.TrustedProxies, c.HTTP.ReadTimeout, c.Allow.Owners, " ", c.Where("plans.pro"))
 	if want := "pro [3/minute 2/day] 3 1 [10.0.0.0/8] 20s [ann] PETSTORE_PLANS"; got != want {
 		t.Errorf("the settings are %s, want %s", got, want)
 	}
@@ -205,12 +205,12 @@ func TestSecretsFromWrongFiles(t *testing.T) {
 		want          string
 	}{
 		{"none", "-", nil, "cannot read PATH: no such file or directory"},
-		{"no name", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": ""}, "must name a file with the value, but is empty; unset it if there is none"},
-		{"empty", "", nil, "must name a file with the value, got PATH, which is empty"},
-		{"empty line", "\n", nil, "must name a file with the value, got PATH, which is empty"},
-		{"two lines", "hush-hush-hush-hush\nhush-hush-hush-hush\n", nil, "must name a file with the value in one line, got PATH, which has something else"},
-		{"a database", "SQLite format 3\x00", nil, "must name a file with the value in one line, got PATH, which has something else"},
-		{"too long", strings.Repeat("x", maxSecret+1), nil, "must name a file with the value in one line, got PATH, which has something else"},
+		{"no name", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": ""}, "cannot read : no such file or directory"},
+		{"empty", "", nil, "must name a file with the value in one line and nothing else, got PATH"},
+		{"empty line", "\n", nil, "must name a file with the value in one line and nothing else, got PATH"},
+		{"two lines", "hush-hush-hush-hush\nhush-hush-hush-hush\n", nil, "must name a file with the value in one line and nothing else, got PATH"},
+		{"a database", "SQLite format 3\x00", nil, "must name a file with the value in one line and nothing else, got PATH"},
+		{"too long", strings.Repeat("x", maxSecret+1), nil, "must name a file with the value in one line and nothing else, got PATH"},
 		{"a folder", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": filepath.Dir(path)}, "cannot read " + filepath.Dir(path) + ": it is not a regular file"},
 		{"twice", "hush-hush-hush-hush", map[string]string{"PETSTORE_ADMIN_TOKEN": "mush"}, "PETSTORE_ADMIN_TOKEN is set too; unset one of them"},
 		{"a wrong value", "hush", nil, "must have at least 16 random characters, got 4"},

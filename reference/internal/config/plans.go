@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -18,58 +17,39 @@ const anonymous = "anonymous"
 // A Plan is a plan that a key can have. Either its quotas are fixed, or it is custom
 // and each key has its own, or it is suspended or unlimited and has none.
 type Plan struct {
-	name    string
-	word    string            // custom, suspended or unlimited; "": it has quotas
-	plan    *ratelimit.Plan   // nil if custom
-	penalty ratelimit.Penalty // used if custom
+	Name  string
+	Word  string          // custom, suspended or unlimited; empty if the plan has quotas
+	Fixed *ratelimit.Plan // the plan of all its keys; nil if custom
+
+	penalty ratelimit.Penalty // of the keys if custom
 }
-
-// Name returns the name.
-func (p Plan) Name() string { return p.name }
-
-// Custom reports whether each key has its own quotas.
-func (p Plan) Custom() bool { return p.plan == nil }
-
-// Fixed returns the plan of all its keys, or nil if it is custom.
-func (p Plan) Fixed() *ratelimit.Plan { return p.plan }
-
-// Word returns the word that stands for the quotas in the settings: custom, suspended or
-// unlimited; empty if the plan has quotas.
-func (p Plan) Word() string { return p.word }
 
 // Plans are the plans that a key can have, in the order of the file.
 type Plans []Plan
-
-// Names returns the names of the plans.
-func (ps Plans) Names() []string {
-	names := make([]string, len(ps))
-	for i, p := range ps {
-		names[i] = p.name
-	}
-	return names
-}
 
 // Of returns the plan of a key that was issued with the named plan and these
 // quotas, such as "5000/minute". A custom plan requires quotas, every other plan
 // refuses them. The errors tell an operator what to do.
 func (ps Plans) Of(name string, quotas []string) (*ratelimit.Plan, error) {
-	for _, p := range ps {
-		if p.name == name {
+	names := make([]string, len(ps))
+	for i, p := range ps {
+		if p.Name == name {
 			return p.of(quotas)
 		}
+		names[i] = p.Name
 	}
-	return nil, fmt.Errorf("unknown plan %q; the plans are %s", name, strings.Join(ps.Names(), ", "))
+	return nil, fmt.Errorf("unknown plan %q; the plans are %s", name, strings.Join(names, ", "))
 }
 
 func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
-	if !p.Custom() {
+	if p.Fixed != nil {
 		if len(quotas) > 0 {
-			return nil, fmt.Errorf("plan %s has fixed quotas; remove the quotas of the key", p.name)
+			return nil, fmt.Errorf("plan %s has fixed quotas; remove the quotas of the key", p.Name)
 		}
-		return p.plan, nil
+		return p.Fixed, nil
 	}
 	if len(quotas) == 0 {
-		return nil, fmt.Errorf("plan %s is custom; give the key quotas such as 5000/minute", p.name)
+		return nil, fmt.Errorf("plan %s is custom; give the key quotas such as 5000/minute", p.Name)
 	}
 	parsed := make([]ratelimit.Quota, len(quotas))
 	for i, text := range quotas {
@@ -77,7 +57,7 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 			return nil, trimPrefixes(err, "ratelimit: ")
 		}
 	}
-	plan, err := ratelimit.NewPlan(p.name, p.penalty, parsed...)
+	plan, err := ratelimit.NewPlan(p.Name, p.penalty, parsed...)
 	if err != nil {
 		return nil, trimPrefixes(err, "ratelimit: ")
 	}
@@ -100,7 +80,7 @@ func (r *reader) checkPenalty() {
 	case r.hasMistake("penalty"):
 		return
 	case p.Decay == 0: // means the default in a Penalty
-		wrong("decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", fixedwindow.MaxLength.Hours()))
+		wrong("decay", "must be whole seconds from 1s to 8784h, got 0s")
 		return
 	case p.Strikes == 0:
 		p = ratelimit.Penalty{} // without bans the rest does not matter
@@ -130,7 +110,7 @@ func (c *Config) readPlans(n node) {
 		if m.Kind == yaml.ScalarNode {
 			word = m.Value
 		}
-		p := Plan{name: m.name, word: word}
+		p := Plan{Name: m.name, Word: word}
 		switch {
 		case !planName.MatchString(m.name):
 			m.key.wrong("the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _")
@@ -139,12 +119,12 @@ func (c *Config) readPlans(n node) {
 		case word == "custom":
 			p.penalty = c.Penalty
 		case word == "suspended":
-			p.plan = ratelimit.SuspendedPlan(m.name)
+			p.Fixed = ratelimit.SuspendedPlan(m.name)
 		case word == "unlimited":
-			p.plan = ratelimit.UnlimitedPlan(m.name)
+			p.Fixed = ratelimit.UnlimitedPlan(m.name)
 		default:
-			p.word = ""
-			p.plan = m.plan(m.name, c.Penalty, quotasExample+", or custom, suspended or unlimited")
+			p.Word = ""
+			p.Fixed = m.plan(m.name, c.Penalty, quotasExample+", or custom, suspended or unlimited")
 		}
 		c.Plans = append(c.Plans, p)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -57,27 +56,31 @@ type reader struct {
 
 // read returns the settings of a file that was read already, of the environment and of
 // flags, without a look at how they go together.
-func read(file string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	r := &reader{file: file, c: &Config{places: map[string]place{}}}
+func read(f file, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	r := &reader{file: f.name, c: &Config{places: map[string]place{}, texts: map[string]text{}}}
 	settings, inFile := r.c.settings(), map[string]node{}
-	if root, ok := r.parse(content, "", ""); ok && root.ShortTag() != "!!null" {
+	if root, ok := r.parse(f.content, "", ""); ok && root.ShortTag() != "!!null" {
 		for _, m := range root.members(`settings such as "listen: 127.0.0.1:8080", one per line`) {
 			r.sort(m, settings, inFile)
 		}
 	}
 	for i, s := range settings {
-		if n, ok := inFile[s.name]; ok {
-			s.read(n)
-		} else {
-			s.read(r.outside(s, s.initial, notSet))
+		n, ok := inFile[s.name]
+		if !ok {
+			n = r.outside(s, s.initial, notSet)
 		}
+		s.read(n)
 		if text, from, err := s.override(flags, lookupEnv); err != nil {
-			r.c.places[s.name] = place{text: from}
-			r.c.wrong(&r.report, s.name, "%v", err)
+			r.add(place{text: from}, s.name, "%v", err)
 		} else if from != "" {
-			r.c.places[s.name] = place{text: from}
-			s.read(r.outside(s, text, from))
+			n = r.outside(s, text, from)
+			r.c.places[s.name] = n.at()
+			s.read(n)
 		}
+		r.c.keep(s, n)
 		if isPenalty := strings.HasPrefix(s.name, "penalty."); isPenalty && !strings.HasPrefix(settings[i+1].name, "penalty.") {
 			r.checkPenalty()
 		}
@@ -142,22 +145,15 @@ func (s setting) override(flags Flags, lookupEnv func(string) (string, bool)) (v
 // maxSecret is longer than any token or URL, in bytes.
 const maxSecret = 64 << 10
 
-// readSecret returns the only line of a file. A pipe is refused: it could be read only
-// once, and the server reads its settings again.
+// readSecret returns the only line of a file.
 func readSecret(name string) (string, error) {
-	if name == "" {
-		return "", errors.New("must name a file with the value, but is empty; unset it if there is none")
+	f := readFile(name, maxSecret)
+	if f.err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", name, f.err)
 	}
-	file, err := readRegularFile(name, maxSecret)
-	if err != nil {
-		return "", fmt.Errorf("cannot read %s: %w", name, err)
-	}
-	line := strings.TrimSuffix(strings.TrimSuffix(string(file.content), "\n"), "\r")
-	if line == "" {
-		return "", fmt.Errorf("must name a file with the value, got %s, which is empty", name)
-	}
-	if len(file.content) > maxSecret || strings.ContainsAny(line, "\x00\r\n") {
-		return "", fmt.Errorf("must name a file with the value in one line, got %s, which has something else", name)
+	line := strings.TrimSuffix(strings.TrimSuffix(string(f.content), "\n"), "\r")
+	if line == "" || len(f.content) > maxSecret || strings.ContainsAny(line, "\x00\r\n") {
+		return "", fmt.Errorf("must name a file with the value in one line and nothing else, got %s", name)
 	}
 	return line, nil
 }

@@ -106,7 +106,7 @@ func neverChanged(t *testing.T, s *Source) {
 func TestSourceWithoutAFile(t *testing.T) {
 	s := NewSource(Flags{}, environ(map[string]string{"PETSTORE_MAX_CONNECTIONS": "7"}))
 	for range 2 {
-		if c, err := s.Load(); err != nil || c.MaxConnections != 7 {
+		if c, err := s.Load(); err != nil || c.HTTP.MaxConns != 7 {
 			t.Fatalf("Load = %+v, %v", c, err)
 		}
 		if s.File() != "" {
@@ -124,7 +124,7 @@ func TestSourceKeepsOverriding(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(file, []byte("listen: 127.0.0.1:2\ndrain_delay: 5s\nmax_connections: 6"), 0o600))
 	c, err := s.Load()
-	if err != nil || c.Listen != listen || c.DrainDelay != 4*time.Second || c.MaxConnections != 6 {
+	if err != nil || c.Listen != listen || c.HTTP.DrainDelay != 4*time.Second || c.HTTP.MaxConns != 6 {
 		t.Errorf("Load = %+v, %v; want the flag, the variable and then the file", c, err)
 	}
 }

@@ -9,24 +9,6 @@ import (
 	"testing"
 )
 
-// A pipe, as in --config <(…), is read once: reading it again would block.
-func TestSourceThatIsAPipe(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	must(t, syscall.Mkfifo(pipe, 0o600))
-	go func() {
-		if err := os.WriteFile(pipe, []byte("max_connections: 7"), 0); err != nil {
-			t.Error(err)
-		}
-	}()
-	s := NewSource(Flags{"config": &pipe}, environ(nil))
-	for range 2 {
-		if c, err := s.Load(); err != nil || c.MaxConnections != 7 {
-			t.Fatalf("Load = %v, %v; want what was written once", c, err)
-		}
-		neverChanged(t, s)
-	}
-}
-
 // A file that a pipe or a folder replaces is not read, and that is reported once.
 func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 	for name, create := range map[string]func(string) error{
@@ -50,7 +32,7 @@ func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 			must(t, os.Remove(file))
 			must(t, os.WriteFile(file, []byte("max_connections: 8"), 0o600))
 			changedOnce(t, s)
-			if c, err := s.Load(); err != nil || c.MaxConnections != 8 {
+			if c, err := s.Load(); err != nil || c.HTTP.MaxConns != 8 {
 				t.Errorf("Load = %v, %v; want the new settings", c, err)
 			}
 		})

@@ -82,51 +82,27 @@ func yesOrNo(field *bool) value {
 
 const (
 	maxConnections = 1 << 24   // more than any machine has
+	maxStrikes     = 10_000    // as in package ratelimit
 	maxLogSize     = 1_000_000 // in MiB
 )
 
 // whole is a whole number in a range.
 func whole(field *int, least, most int) value {
 	return one(field, func(text string) (int, error) {
-		n, err := parseDecimal(text)
-		if err != nil || n < least || n > most {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most || strconv.Itoa(n) != text {
 			return 0, fmt.Errorf("must be a whole number from %d to %d, got %q", least, most, text)
 		}
 		return n, nil
 	})
 }
 
-// decimal is a number of the penalty, whose range [reader.checkPenalty] checks.
-func decimal(field *int) value { return one(field, parseDecimal) }
-
-func parseDecimal(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || strconv.Itoa(n) != text {
-		return 0, fmt.Errorf("must be a whole number in decimal digits, got %q", text)
-	}
-	return n, nil
-}
-
-// maxPeriod catches a wrong unit, with which nothing would ever end.
-const maxPeriod = time.Hour
-
-// period is a duration up to maxPeriod.
-func period(field *time.Duration, least time.Duration) value {
+// period is a duration in a range.
+func period(field *time.Duration, least, most time.Duration) value {
 	return one(field, func(text string) (time.Duration, error) {
 		v, err := duration.Parse(text)
-		if err != nil || v < least || v > maxPeriod {
-			return 0, fmt.Errorf("must be a duration from %v to 1h such as 10s, got %q", least, text)
-		}
-		return v, nil
-	})
-}
-
-// length is a duration of the penalty, whose range [reader.checkPenalty] checks.
-func length(field *time.Duration) value {
-	return one(field, func(text string) (time.Duration, error) {
-		v, err := duration.Parse(text)
-		if err != nil {
-			return 0, fmt.Errorf("must be a duration such as 90s, 24h or 30d, got %q", text)
+		if err != nil || v < least || v > most {
+			return 0, fmt.Errorf("must be a duration from %v to %s such as 10s, got %q", least, duration.Format(most), text)
 		}
 		return v, nil
 	})

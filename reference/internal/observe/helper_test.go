@@ -59,7 +59,7 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 	must(t, err)
 	settings := config.Default()
 	settings.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000))
-	settings.TrustedProxies = proxies
+	settings.HTTP.TrustedProxies = proxies
 	c := api.Config{
 		Config: settings, Pets: db, Keys: db, Limiter: limits, Plan: settings.Plans.Of,
 		Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)),

@@ -19,7 +19,7 @@ func curlLine(c *config.Config, addr net.Addr, key string) string {
 	base := "http://" + local
 	if c.TLS() {
 		var options []string
-		options, base = trust(c.TLSCert, c.TLSKey, local)
+		options, base = trust(c.HTTP.CertFile, c.HTTP.KeyFile, local)
 		words = append(words, options...)
 	}
 	words = append(words, "-H", "Authorization: Bearer "+key, base+"/v1/pets")

@@ -55,7 +55,7 @@ func (p *startup) server() *admin.Server {
 			return admin.Report{
 				Engine:      r.engine(),
 				Connections: map[string]admin.Connections{"api": admin.Connections(r.pets.Stats()), "admin": admin.Connections(p.operator.Stats())},
-				Settings:    reportSettings(r.reloads.Status()),
+				Settings:    r.reloads.Status(),
 			}
 		},
 	}
@@ -81,17 +81,6 @@ func (s *state) engine() admin.Engine {
 		}
 	}
 	return e
-}
-
-func reportSettings(s ReloadStatus) admin.Settings {
-	report := admin.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
-	if !s.Last.IsZero() {
-		report.Last = &s.Last
-	}
-	if s.Err != nil {
-		report.Error = inOneLine(s.Err)
-	}
-	return report
 }
 
 // countDecision counts a decision on a charged request for operators.

@@ -33,7 +33,7 @@ func openDatabase(ctx context.Context, c *config.Config, o Options, p *startup) 
 	}
 	options := database.Options{
 		NoMigrate: c.Migrate == config.MigrateManual,
-		Timeout:   c.Timeouts.Store / 2, // for the connection, and as much for the answer
+		Timeout:   c.StoreTimeout / 2, // for the connection, and as much for the answer
 		OnUpgrade: o.logUpgrade,
 	}
 	var logged time.Time

@@ -64,7 +64,12 @@ func (p *startup) checks(c *config.Config, o Options) []admin.Check {
 		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.Log.Err() }})
 	}
 	if o.Source != nil {
-		checks = append(checks, check("settings", true, func(_ context.Context, r *running) error { return r.reloads.Status().Err }))
+		checks = append(checks, check("settings", true, func(_ context.Context, r *running) error {
+			if refused := r.reloads.Status().Error; refused != "" {
+				return errors.New(refused)
+			}
+			return nil
+		}))
 	}
 	return checks
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
@@ -15,15 +16,6 @@ import (
 
 // watchPeriod is the time between two looks at the settings file.
 const watchPeriod = time.Second
-
-// ReloadStatus says how often a running server has read its settings again.
-type ReloadStatus struct {
-	Applied int64     // reloads that were applied, with or without a change
-	Refused int64     // reloads that were refused because of a mistake
-	Last    time.Time // time of the last one; zero: none
-	Err     error     // why the last one was refused; nil: it was not
-	Restart []string  // settings that differ from those in force until a restart
-}
 
 // A reloader reads the settings again on SIGHUP, when their file changes, and when the
 // certificate cannot be loaded any more or can be again, and applies them. If that fails, the
@@ -40,7 +32,7 @@ type reloader struct {
 	waiting *config.Config // refused because its certificate cannot be loaded; nil: none is
 
 	mu     sync.Mutex
-	status ReloadStatus
+	status admin.Settings
 }
 
 // start runs the reloader until the returned function is called.
@@ -72,7 +64,7 @@ func (r *reloader) run(ctx context.Context) {
 				r.reload("the file has changed")
 			case r.waiting != nil && checkCertificate(r.waiting) == nil:
 				r.reload("the certificate can be loaded")
-			case r.Status().Err == nil && checkCertificate(r.current) != nil:
+			case r.Status().Error == "" && checkCertificate(r.current) != nil:
 				r.reload("the certificate cannot be loaded")
 			}
 		}
@@ -173,17 +165,18 @@ func (r *reloader) try() ([]config.Change, error) {
 func (r *reloader) count(restart []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil {
-		r.status.Applied++
-		r.status.Restart = restart
-	} else {
+	r.status.Last, r.status.Error = new(time.Now()), ""
+	if err != nil {
 		r.status.Refused++
+		r.status.Error = inOneLine(err)
+		return
 	}
-	r.status.Last, r.status.Err = time.Now(), err
+	r.status.Applied++
+	r.status.Restart = restart
 }
 
 // Status returns how often the settings were reloaded. It is safe for concurrent use.
-func (r *reloader) Status() ReloadStatus {
+func (r *reloader) Status() admin.Settings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status

@@ -45,27 +45,27 @@ func TestReloadStatus(t *testing.T) {
 	var failure error
 	r, log := testReloader(t, file, func(c *config.Config) error {
 		if failure == nil {
-			applied = append(applied, c.MaxConnections)
+			applied = append(applied, c.HTTP.MaxConns)
 		}
 		return failure
 	})
-	if s := r.Status(); s.Applied+s.Refused != 0 || !s.Last.IsZero() {
+	if s := r.Status(); s.Applied+s.Refused != 0 || s.Last != nil {
 		t.Errorf("before the first reload the status is %+v", s)
 	}
 	put(t, file, "max_connections: 2\ndatabase: other.db\nredis: redis://h")
 	r.reload("test")
-	if s := r.Status(); s.Applied != 1 || s.Err != nil || s.Last.IsZero() || !slices.Equal(s.Restart, []string{"database", "redis"}) {
+	if s := r.Status(); s.Applied != 1 || s.Error != "" || s.Last == nil || !slices.Equal(s.Restart, []string{"database", "redis"}) {
 		t.Errorf("after a reload the status is %+v, want that it was applied, and that database and redis need a restart", s)
 	}
 	failure = errors.New("wrong handler")
 	put(t, file, "max_connections: 3")
 	r.reload("test")
-	if s := r.Status(); s.Applied != 1 || s.Refused != 1 || !errors.Is(s.Err, failure) || len(s.Restart) != 2 {
+	if s := r.Status(); s.Applied != 1 || s.Refused != 1 || s.Error != failure.Error() || len(s.Restart) != 2 {
 		t.Errorf("after a failure the status is %+v, want that it was refused and the rest as before", s)
 	}
 	failure = nil
 	r.reload("test")
-	if s := r.Status(); s.Applied != 2 || s.Err != nil || len(s.Restart) != 0 || !slices.Equal(applied, []int{2, 3}) {
+	if s := r.Status(); s.Applied != 2 || s.Error != "" || len(s.Restart) != 0 || !slices.Equal(applied, []int{2, 3}) {
 		t.Errorf("after the next reload the status is %+v and %v were applied, want 2 and 3", s, applied)
 	}
 	if want := `setting=max_connections old=2 new=3`; !strings.Contains(log.String(), want) {

@@ -106,7 +106,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	if err != nil {
 		return err
 	}
-	options := serverOptions(c)
+	options := c.HTTP
 	options.Logger = o.Logger
 	options.OnReady = func() {
 		logStart(o, c, l)
@@ -128,28 +128,13 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	return pets.Serve(ctx, l.api)
 }
 
-// serverOptions returns the options of the API's server that are settings.
-func serverOptions(c *config.Config) httpserver.Options {
-	return httpserver.Options{
-		CertFile: c.TLSCert, KeyFile: c.TLSKey,
-		TrustedProxies: c.TrustedProxies,
-		MaxConns:       c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
-		DrainDelay:        c.DrainDelay,
-		ReadHeaderTimeout: c.Timeouts.ReadHeader,
-		ReadTimeout:       c.Timeouts.Read,
-		WriteTimeout:      c.Timeouts.Write,
-		IdleTimeout:       c.Timeouts.Idle,
-		DrainTimeout:      c.Timeouts.Drain,
-	}
-}
-
 // apply makes the API's server use other settings.
 func (s *state) apply(c *config.Config, pets *httpserver.Server) error {
 	handler, err := s.newHandler(c)
 	if err != nil {
 		return err
 	}
-	if err := pets.Reload(handler, serverOptions(c)); err != nil {
+	if err := pets.Reload(handler, c.HTTP); err != nil {
 		return err
 	}
 	s.settings.Store(c)
@@ -229,7 +214,7 @@ func checkCertificate(c *config.Config) error {
 	if !c.TLS() {
 		return nil
 	}
-	if _, err := httpserver.LoadCertificate(c.TLSCert, c.TLSKey); err != nil {
+	if _, err := httpserver.LoadCertificate(c.HTTP.CertFile, c.HTTP.KeyFile); err != nil {
 		return c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
 	}
 	return nil

@@ -39,7 +39,7 @@ func (p *startup) observeServer(o Options, checks []admin.Check) error {
 			return state
 		}
 		reloads := r.reloads.Status()
-		state.Reloads, state.RefusedReloads, state.LastReloadRefused = reloads.Applied, reloads.Refused, reloads.Err != nil
+		state.Reloads, state.RefusedReloads, state.LastReloadRefused = reloads.Applied, reloads.Refused, reloads.Error != ""
 		state.SavesFail = r.saver.Err() != nil
 		state.API = r.pets.Stats()
 		state.Certificate = r.pets.CertificateExpires()
