@@ -15,13 +15,14 @@ import (
 
 var update = flag.Bool("update", false, "write reference/docs/CONFIGURATION.md and reference/petstore.example.yaml")
 
+// Single quotes stand for backticks.
 const documentHead = `# Settings of the pets server
 
-A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A duration is a number with a unit, or several: ` + "`90s`, `1h30m`, `30d`" + `, where a day has 24 hours. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
+A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. '--config' or 'PETSTORE_CONFIG' names the file, in YAML. A duration is a number with a unit, or several: '90s', '1h30m', '30d'. A setting with a dot in its name is a member of a group: 'log.level' is 'log: {level: info}'. [petstore.example.yaml](../petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
 
-Every setting has a variable that is named after it, ` + "`PETSTORE_LOG_LEVEL`" + ` for ` + "`log.level`" + `, with lists and groups in YAML: ` + "`PETSTORE_CORS_ORIGINS='[https://app.example]'`" + `. The last column says which have a flag too, ` + "`--log-level`" + `. A value that can be a secret can also come from a file with one line: ` + "`PETSTORE_ADMIN_TOKEN_FILE`, `PETSTORE_DATABASE_FILE` and `PETSTORE_REDIS_FILE`" + ` name the file.
+Each setting has a variable, 'PETSTORE_LOG_LEVEL' for 'log.level', with lists and groups in YAML. The last column says which have a flag too, '--log-level'. A value that can be a secret can also come from a file with one line, which 'PETSTORE_ADMIN_TOKEN_FILE', 'PETSTORE_DATABASE_FILE' or 'PETSTORE_REDIS_FILE' names.
 
-This page and the example are written from the code: ` + "`go test ./reference/internal/config -update`" + `.
+This page and the example are written from the code: 'go test ./reference/internal/config -update'.
 `
 
 const exampleHead = `# All settings of the pets server, with their defaults. Leave out what you do not
@@ -51,7 +52,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 
 func page() string {
 	var b strings.Builder
-	b.WriteString(documentHead)
+	b.WriteString(strings.ReplaceAll(documentHead, "'", "`"))
 	for _, restart := range []bool{false, true} {
 		title := map[bool]string{false: "change without a restart", true: "need a restart"}[restart]
 		fmt.Fprintf(&b, "\n## Settings that %s\n\n| setting | meaning | default | flag |\n|---|---|---|---|\n", title)
