@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write reference/docs/CONFIGURATION.md a
 // Single quotes stand for backticks.
 const documentHead = `# Settings of the pets server
 
-A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. '--config' or 'PETSTORE_CONFIG' names the file, in YAML. A duration is a number with a unit, or several: '90s', '1h30m', '30d'. A setting with a dot in its name is a member of a group: 'log.level' is 'log: {level: info}'. [petstore.example.yaml](../petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
+A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. '--config' or 'PETSTORE_CONFIG' names the file, in YAML. A duration is a number with a unit, or several: '90s', '1h30m', '30d'. A setting with a dot in its name is a member of a group: 'log.level' is 'log: {level: info}'. [petstore.example.yaml](../petstore.example.yaml) has all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
 
 Each setting has a variable, 'PETSTORE_LOG_LEVEL' for 'log.level', with lists and groups in YAML. The last column says which have a flag too, '--log-level'. A value that can be a secret can also come from a file with one line, which 'PETSTORE_ADMIN_TOKEN_FILE', 'PETSTORE_DATABASE_FILE' or 'PETSTORE_REDIS_FILE' names.
 
