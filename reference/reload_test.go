@@ -51,7 +51,7 @@ func TestReloadOfPlans(t *testing.T) {
 	if a := mustAsk(t, 429, "GET", p.api+"/v1/pets", eve, ""); a.code() != "api_key_banned" {
 		t.Errorf("a ban has ended with a reload: %s", a.body)
 	}
-	if line := p.logged("changed a setting")[0]; line["setting"] != "plans.free" || line["old"] != "[2/31622400s]" || line["new"] != "[4/31622400s]" {
+	if line := p.logged("changed a setting")[0]; line["setting"] != "plans.free" || line["old"] != "[2/8784h]" || line["new"] != "[4/8784h]" {
 		t.Errorf("the log says %v, want the old and the new quotas of plans.free", line)
 	}
 

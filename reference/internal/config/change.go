@@ -52,7 +52,7 @@ func (c *Config) keep(s setting, n node) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		for pair := range slices.Chunk(n.Content, 2) {
-			c.texts[join(s.name, pair[0].Value)] = textOf(pair[1])
+			c.texts[join(s.name, pair[0].Value)] = text{whole: textOf(pair[1]).whole}
 		}
 	case s.hide != nil:
 		shown := s.hide(n.Value)

@@ -110,7 +110,7 @@ func (c *Config) settings() []setting {
 		{name: "servers.production", value: one(&c.Servers.Production, parseServer),
 			about: "Public base address of the service, such as `https://pets.example/v1`, for `/openapi.json`."},
 		{name: "servers.staging", value: one(&c.Servers.Staging, parseServer),
-			about: "The same of the service to test against."},
+			about: "The same, for the service to test with."},
 		{name: "log.level", value: one(&c.Log.Level, parseLevel), initial: "info", flag: "LEVEL",
 			about: "Lines below this level are not written: `debug`, `info`, `warn` or `error`. The line of a request has the level info."},
 		{name: "log.format", value: word(&c.Log.Format, LogAuto, LogText, LogJSON), initial: LogAuto, flag: "FORMAT", restart: true,
