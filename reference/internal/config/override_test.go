@@ -126,10 +126,11 @@ func TestVariablesOfListsAndGroups(t *testing.T) {
 	if got, want := errorText(err), "petstore.yaml:2:19: trusted_proxies[0]: …"; !matches(want, got) {
 		t.Errorf("load of a file with a mistake that a variable overrides = %q, want %q", got, want)
 	}
-	c, err := loadText("plans: {free: [1/day]}\n", nil, environ(env))
+	env["PETSTORE_STABILITY"] = "{getPet: beta}"
+	c, err := loadText("plans: {free: [1/day]}\nstability: {listPets: beta}\n", nil, environ(env))
 	must(t, err)
-	got := fmt.Sprint(c.Plans[0].Fixed, c.Plans[0].Fixed.Penalty().Strikes, len(c.Plans), c.HTTP.TrustedProxies, c.HTTP.ReadTimeout, c.Allow.Owners, " ", c.Where("plans.pro"))
-	if want := "pro [3/minute 2/day] 3 1 [10.0.0.0/8] 20s [ann] PETSTORE_PLANS"; got != want {
+	got := fmt.Sprint(c.Stability, " ", c.Plans[0].Fixed, c.Plans[0].Fixed.Penalty().Strikes, len(c.Plans), c.HTTP.TrustedProxies, c.HTTP.ReadTimeout, c.Allow.Owners, " ", c.Where("plans.pro"))
+	if want := "map[getPet:beta] pro [3/minute 2/day] 3 1 [10.0.0.0/8] 20s [ann] PETSTORE_PLANS"; got != want {
 		t.Errorf("the settings are %s, want %s", got, want)
 	}
 	for text, want := range map[string]string{
