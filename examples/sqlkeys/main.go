@@ -1,93 +1,121 @@
-// Sqlkeys is a service with its API keys in SQLite: keys with scopes, live keys and test
-// keys, and keys that their owners revoke. Store.go has the SQL, which is what another
-// database needs; pets.go has what the keys give access to.
+// Sqlkeys is a service with its API keys in SQLite, whose owners replace and revoke them.
 //
 //	go run ./examples/sqlkeys
-//	curl -H "Authorization: Bearer $LIVE" http://127.0.0.1:8081/pets
-//	curl -X DELETE -H "Authorization: Bearer $TEST" http://127.0.0.1:8081/key
-//
-// The principal, account, embeds apikey.Principal and adds scopes. A key is looked up once in
-// 30 seconds: the process that revokes a key refuses it at once, others within 30 seconds.
+//	curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/pets
+//	curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/key    # a new key; the old one works for an hour
+//	curl -X DELETE -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/key
 package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"time"
 
+	_ "modernc.org/sqlite"
+
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/examples/internal/demo"
-	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-var (
-	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	pro    = ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(10_000))
-)
+var plans = map[string]*ratelimit.Plan{
+	"free": ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000)),
+	"pro":  ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
+}
+
+// A service has keys of a format.
+type service struct {
+	db     *sql.DB
+	keys   *sqlkeys.Table
+	format *apikey.Format
+}
 
 func main() {
 	ctx := context.Background()
-	keys, err := openStore(ctx, "keys.db", free, pro)
+	s, err := open(ctx, "keys.db")
 	if err != nil {
 		log.Fatal(err)
 	}
-	liveKey, err := keys.issue(ctx, keys.live, "ann", pro, "pets:read pets:write", time.Time{})
-	if err != nil {
+	secret := s.format.Generate()
+	_, err = s.keys.CreateFirst(ctx, sqlkeys.NewKey{
+		Digest: secret.Digest(), LastFour: secret.LastFour(), Owner: "ann", Plan: "pro", Created: time.Now(),
+	})
+	switch {
+	case err == nil:
+		fmt.Printf("KEY=%s\n", secret.Reveal()) // shown once, stored nowhere
+	case !errors.Is(err, sqlkeys.ErrExists):
 		log.Fatal(err)
 	}
-	testKey, err := keys.issue(ctx, keys.test, "ann", free, "pets:read", time.Now().AddDate(0, 0, 7))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("LIVE=%s\nTEST=%s\n", liveKey.Reveal(), testKey.Reveal()) // shown once, stored nowhere
-	demo.Serve(newHandler(keys))
+	demo.Serve(s.handler())
 }
 
-func newHandler(keys *store) (http.Handler, error) {
-	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
+func open(ctx context.Context, file string) (*service, error) {
+	format, err := apikey.NewFormat("pet_live_")
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
+	if err != nil {
+		return nil, err
+	}
+	keys := sqlkeys.NewSQLite(db)
+	if _, err := db.ExecContext(ctx, keys.Schema()); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &service{db, keys, format}, nil
+}
 
-	// A key is looked up at most once in 30 seconds. A process that revokes a key calls
-	// Forget; in others the revocation takes effect within 30 seconds.
-	verifier, err := apikey.NewVerifier(keys.live, keys, apikey.Options{
-		MoreFormats: []*apikey.Format{keys.test},
-		TTL:         30 * time.Second,
+func (s *service) handler() (http.Handler, error) {
+	planOf := func(name string, _ []string) (*ratelimit.Plan, error) { return plans[name], nil }
+	verifier, err := apikey.NewVerifier(s.format, sqlkeys.Principals{Find: s.keys.ByDigest, Plan: planOf}, apikey.Options{})
+	if err != nil {
+		return nil, err
+	}
+	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	limited := limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan, error) {
+		p := key(r)
+		return p.Owner, p.Plan, nil
+	})
+	errs := &apierror.Responder{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /pets", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "the pets of %s\n", key(r).Owner) })
+	mux.Handle("POST /key", errs.Handle(s.rotate))
+	mux.Handle("DELETE /key", errs.Handle(s.revoke))
+	return auth.Protect(limited(errs.Mux(mux))), nil
+}
+
+// key returns the key of a request.
+func key(r *http.Request) apikey.Principal {
+	p, _ := bearer.FromContext[apikey.Principal](r.Context())
+	return p
+}
+
+func (s *service) rotate(w http.ResponseWriter, r *http.Request) error {
+	secret := s.format.Generate()
+	_, _, err := s.keys.Rotate(r.Context(), key(r).KeyID, sqlkeys.Rotation{
+		Digest: secret.Digest(), LastFour: secret.LastFour(), At: time.Now(), Overlap: time.Hour,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{Errors: errs})
-	if err != nil {
-		return nil, err
-	}
-	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		return nil, err
-	}
-	source := clientip.FromRemoteAddr()
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-		if a, ok := bearer.FromContext[account](r.Context()); ok {
-			return ratelimit.Caller{Subject: a.Subject, Plan: a.Plan, Kind: ratelimit.KindAPIKey}, nil
-		}
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, limit.Options{Errors: errs})
-	if err != nil {
-		return nil, err
-	}
-	return middleware.Chain(errs.Mux(newMux(keys, verifier, errs)),
-		middleware.RequestID,
-		middleware.Recover(errs),
-		middleware.SecurityHeaders,
-		auth.Identify,
-		limited,
-		auth.Require,
-	), nil
+	_, err = fmt.Fprintln(w, secret.Reveal())
+	return err
+}
+
+// revoke ends the key that a client sends, as after a leak. Each process refuses it within a
+// second.
+func (s *service) revoke(w http.ResponseWriter, r *http.Request) error {
+	_, _, err := s.keys.Revoke(r.Context(), key(r).KeyID, time.Now())
+	return err
 }

@@ -10,8 +10,8 @@
 //	insert(apikey.NewKeyID(), secret.Digest(), secret.LastFour(), ...) // into your table
 //	fmt.Println(secret.Reveal())
 //
-// A [Verifier] finds the owner of a key in a [Store], behind a cache. Its Verify method
-// is what package bearer needs:
+// Package sqlkeys does this in SQLite and PostgreSQL. A [Verifier] finds the owner of a key in a
+// [Store], behind a cache. Its Verify method is what package bearer needs:
 //
 //	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
 //	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})

@@ -1,0 +1,127 @@
+package sqlkeys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A NewKey is an API key that is not stored yet. Times are stored in microseconds of UTC; what
+// is finer is cut off. Texts must be UTF-8 without NUL.
+type NewKey struct {
+	Digest   apikey.Digest // the key itself is never stored
+	LastFour string        // the last four characters of the key, ASCII, for people to tell keys apart
+	Name     string        // what the key is for; can be empty
+	Owner    string        // usage is counted for the owner; not empty
+	Plan     string        // the name of a plan; not empty
+	Quotas   []string      // of a custom plan, as Principals.Plan understands them
+	Limits   []string      // at most 4 quotas that the key alone must keep beside its plan, such as "100/minute"
+	Created  time.Time     // not zero
+	Expires  time.Time     // the first instant at which the key is not valid, after Created; zero: never
+}
+
+// A Key is a stored API key.
+type Key struct {
+	ID string // public, as apikey.NewKeyID makes it
+	NewKey
+	Revoked time.Time // the first instant at which the key is not valid; zero: not revoked
+}
+
+// A Rotation replaces a key by a new one with the same name, owner, plan, quotas and limits.
+type Rotation struct {
+	Digest   apikey.Digest // of the new key
+	LastFour string        // of the new key
+	At       time.Time     // when the new key is created, as in NewKey.Created
+	Overlap  time.Duration // how long the old key stays valid, unless it expires sooner; negative: not at all
+	Expires  time.Time     // of the new key, as in NewKey.Expires
+}
+
+// The errors of this package wrap one of these. Others are those of the database.
+var (
+	ErrNotFound = errors.New("not found")          // there is no such key
+	ErrExists   = errors.New("exists already")     // a key with this digest, or a first key
+	ErrInactive = errors.New("revoked or expired") // the key
+	ErrInvalid  = errors.New("invalid")            // the value breaks a rule of its type
+)
+
+// Active reports whether the key is valid at an instant: neither expired nor revoked.
+func (k Key) Active(at time.Time) bool {
+	return apikey.Record[apikey.Principal]{Expires: k.Expires, Revoked: k.Revoked}.Valid(at) == nil
+}
+
+// LimitsPlan returns the limits as a plan, for [apikey.Principal.Limits], or nil if there are
+// none. The plan never bans: only the plan of the owner does. An error wraps [ErrInvalid].
+func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
+	if len(k.Limits) == 0 {
+		return nil, nil
+	}
+	quotas := make([]ratelimit.Quota, len(k.Limits))
+	for i, text := range k.Limits {
+		if err := quotas[i].UnmarshalText([]byte(text)); err != nil {
+			return nil, fmt.Errorf("sqlkeys: %w: key limit: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
+		}
+	}
+	plan, err := ratelimit.NewPlan("key", ratelimit.Penalty{}, quotas...)
+	if err != nil {
+		return nil, fmt.Errorf("sqlkeys: %w: key limits: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
+	}
+	return plan.WithScope("API key"), nil
+}
+
+// validate refuses a key that cannot be used, or that the table refuses.
+func (k NewKey) validate() error {
+	_, err := k.LimitsPlan()
+	switch {
+	case err != nil:
+		return err
+	case k.Digest == apikey.Digest{} || k.Owner == "" || k.Plan == "" || k.Created.IsZero():
+		return fmt.Errorf("sqlkeys: %w: a key must have a digest, an owner, a plan and a time of creation", ErrInvalid)
+	case !storable(strings.Join(append([]string{k.Name, k.Owner, k.Plan}, k.Quotas...), ",")):
+		return fmt.Errorf("sqlkeys: %w: the texts of a key must be UTF-8 without NUL", ErrInvalid)
+	case len(k.LastFour) != 4 || strings.ContainsFunc(k.LastFour, func(r rune) bool { return r < ' ' || r > '~' }):
+		return fmt.Errorf("sqlkeys: %w: the last four characters must be 4 characters of ASCII", ErrInvalid) // without a part of the key
+	case !k.Expires.IsZero() && !k.Expires.After(k.Created):
+		return fmt.Errorf("sqlkeys: %w: a key must expire after it is created", ErrInvalid)
+	}
+	return nil
+}
+
+// storable reports whether PostgreSQL can have a text.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// Principals is the store for [apikey.NewVerifier].
+type Principals struct {
+	// Find is [Table.ByDigest], or another function that returns [ErrNotFound] for no key.
+	Find func(context.Context, apikey.Digest) (Key, error)
+	// Plan returns the plan of a key. If there is none, it returns nil or an error.
+	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
+}
+
+// Lookup implements [apikey.Store].
+func (p Principals) Lookup(ctx context.Context, d apikey.Digest) (r apikey.Record[apikey.Principal], err error) {
+	k, err := p.Find(ctx, d)
+	if errors.Is(err, ErrNotFound) {
+		return r, apikey.ErrUnknown
+	}
+	if err != nil {
+		return r, err
+	}
+	plan, err := p.Plan(k.Plan, k.Quotas)
+	if err != nil || plan == nil {
+		return r, fmt.Errorf("sqlkeys: plan %q of key %s: %w", k.Plan, k.ID, cmp.Or(err, ErrNotFound))
+	}
+	limits, err := k.LimitsPlan()
+	if err != nil {
+		return r, fmt.Errorf("sqlkeys: key %s: %w", k.ID, err)
+	}
+	r.Principal = apikey.Principal{KeyID: k.ID, Owner: k.Owner, Plan: plan, Limits: limits}
+	r.Expires, r.Revoked = k.Expires, k.Revoked
+	return r, nil
+}

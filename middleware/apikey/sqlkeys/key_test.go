@@ -1,0 +1,110 @@
+package sqlkeys_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// What needs a database is tested in reference/internal/database, with SQLite and PostgreSQL.
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// unreachable is a database that must not be asked.
+type unreachable struct{}
+
+func (unreachable) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
+	return nil, errors.New("the database was asked")
+}
+
+func TestActive(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		expires, revoked time.Time
+		want             bool // at noon
+	}{
+		{"has no end", time.Time{}, time.Time{}, true},
+		{"expires later", noon.Add(1), time.Time{}, true},
+		{"expires now", noon, time.Time{}, false},
+		{"is revoked later", time.Time{}, noon.Add(1), true},
+		{"is revoked now", time.Time{}, noon, false},
+		{"is revoked after it has expired", noon.Add(-1), noon.Add(1), false},
+	} {
+		k := sqlkeys.Key{NewKey: sqlkeys.NewKey{Expires: tt.expires}, Revoked: tt.revoked}
+		if got := k.Active(noon); got != tt.want {
+			t.Errorf("a key that %s is active: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A key is refused if it could not be used.
+func TestInvalidKeys(t *testing.T) {
+	table := sqlkeys.NewSQLite(unreachable{})
+	for name, change := range map[string]func(*sqlkeys.NewKey){
+		"no digest":                 func(k *sqlkeys.NewKey) { k.Digest = apikey.Digest{} },
+		"no owner":                  func(k *sqlkeys.NewKey) { k.Owner = "" },
+		"no plan":                   func(k *sqlkeys.NewKey) { k.Plan = "" },
+		"no creation":               func(k *sqlkeys.NewKey) { k.Created = time.Time{} },
+		"a NUL":                     func(k *sqlkeys.NewKey) { k.Name = "a\x00" },
+		"a quota of other bytes":    func(k *sqlkeys.NewKey) { k.Quotas = []string{"\xc3", "\xa9"} },
+		"three characters":          func(k *sqlkeys.NewKey) { k.LastFour = "abc" },
+		"four bytes of two letters": func(k *sqlkeys.NewKey) { k.LastFour = "éé" },
+		"expires at once":           func(k *sqlkeys.NewKey) { k.Expires = k.Created },
+		"a limit that is no quota":  func(k *sqlkeys.NewKey) { k.Limits = []string{"100"} },
+		"two limits of one window":  func(k *sqlkeys.NewKey) { k.Limits = []string{"1/minute", "2/60s"} },
+		"five limits":               func(k *sqlkeys.NewKey) { k.Limits = []string{"1/1s", "2/2s", "3/3s", "4/4s", "5/5s"} },
+	} {
+		k := sqlkeys.NewKey{Digest: apikey.Digest{1}, LastFour: "abcd", Owner: "ada", Plan: "free", Created: noon}
+		change(&k)
+		if _, err := table.Create(t.Context(), k); !errors.Is(err, sqlkeys.ErrInvalid) || strings.Contains(err.Error(), "abc") {
+			t.Errorf("Create of a key with %s = %v, want ErrInvalid without a part of the key", name, err)
+		}
+	}
+	if _, _, err := table.Revoke(t.Context(), "key_1", time.Time{}); !errors.Is(err, sqlkeys.ErrInvalid) {
+		t.Errorf("Revoke at no time = %v, want ErrInvalid", err)
+	}
+}
+
+// The verifier gets the plan that the service has for a key, and its limits.
+func TestPrincipals(t *testing.T) {
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	stored := sqlkeys.Key{ID: "key_1", NewKey: sqlkeys.NewKey{Owner: "ada", Plan: "free", Quotas: []string{"9/minute"}, Limits: []string{"3/minute"}, Expires: noon}, Revoked: noon.Add(1)}
+	lookUp := func(k sqlkeys.Key, err error) (apikey.Record[apikey.Principal], error) {
+		return sqlkeys.Principals{
+			Find: func(context.Context, apikey.Digest) (sqlkeys.Key, error) { return k, err },
+			Plan: func(name string, quotas []string) (*ratelimit.Plan, error) {
+				if name == "free" && slices.Equal(quotas, k.Quotas) {
+					return free, nil
+				}
+				return nil, nil
+			},
+		}.Lookup(t.Context(), apikey.Digest{1})
+	}
+	r, err := lookUp(stored, nil)
+	if p := r.Principal; err != nil || p.KeyID != "key_1" || p.Owner != "ada" || p.Plan != free || fmt.Sprint(p.Limits.Quotas()) != "[3/minute]" ||
+		p.Limits.Penalty() != (ratelimit.Penalty{}) || r.Expires != noon || r.Revoked != noon.Add(1) {
+		t.Errorf("the record is %+v, %v", r, err)
+	}
+	if _, err := lookUp(sqlkeys.Key{}, fmt.Errorf("find: %w", sqlkeys.ErrNotFound)); !errors.Is(err, apikey.ErrUnknown) {
+		t.Errorf("Lookup of no key = %v, want apikey.ErrUnknown", err)
+	}
+	for name, change := range map[string]func(*sqlkeys.Key){
+		"plan":  func(k *sqlkeys.Key) { k.Plan = "gone" },
+		"limit": func(k *sqlkeys.Key) { k.Limits = []string{"x"} },
+	} {
+		k := stored
+		change(&k)
+		if _, err := lookUp(k, nil); err == nil || errors.Is(err, apikey.ErrUnknown) || !strings.Contains(err.Error(), "key_1") {
+			t.Errorf("Lookup of a key with an unknown %s = %v, want an error that names the key", name, err)
+		}
+	}
+}
