@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -59,8 +60,11 @@ func (k Key) Active(at time.Time) bool {
 // LimitsPlan returns the limits as a plan, for [apikey.Principal.Limits], or nil if there are
 // none. The plan never bans: only the plan of the owner does. An error wraps [ErrInvalid].
 func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
-	if len(k.Limits) == 0 {
+	switch n := len(k.Limits); {
+	case n == 0:
 		return nil, nil
+	case n > plan.MaxQuotas:
+		return nil, fmt.Errorf("sqlkeys: %w: a key must have at most %d limits, got %d", ErrInvalid, plan.MaxQuotas, n)
 	}
 	quotas := make([]ratelimit.Quota, len(k.Limits))
 	for i, text := range k.Limits {
@@ -68,11 +72,11 @@ func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
 			return nil, fmt.Errorf("sqlkeys: %w: key limit: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
 		}
 	}
-	plan, err := ratelimit.NewPlan("key", ratelimit.Penalty{}, quotas...)
+	limits, err := ratelimit.NewPlan("key", ratelimit.Penalty{}, quotas...)
 	if err != nil {
 		return nil, fmt.Errorf("sqlkeys: %w: key limits: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
 	}
-	return plan.WithScope("API key"), nil
+	return limits.WithScope("API key"), nil
 }
 
 // validate refuses a key that cannot be used, or that the table refuses.

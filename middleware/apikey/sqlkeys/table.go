@@ -12,7 +12,6 @@
 //
 // The table is called keys. Its schema is sqlite.sql or postgresql.sql of this package, for the
 // migrations of a service. SQLite has one writer at a time: set a busy timeout.
-//
 // A method changes all that it says, or nothing. To write an entry of an audit log with a key,
 // use NewSQLite(tx) in a transaction, which can go on after an error of this package.
 package sqlkeys
@@ -231,13 +230,10 @@ var postgreSQL = dialect{
 
 // time returns a time as an argument of a statement.
 func (d *dialect) time(at time.Time) any {
-	if at.IsZero() {
-		return nil
-	}
-	if d.micros {
+	if d.micros && !at.IsZero() {
 		return at.UnixMicro()
 	}
-	return at.UTC().Truncate(time.Microsecond)
+	return sql.NullTime{Time: at.UTC().Truncate(time.Microsecond), Valid: !at.IsZero()}
 }
 
 // An instant scans a column with a time. NULL is the zero time.
