@@ -9,6 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
@@ -83,7 +84,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	verifier, err := apikey.NewVerifier(format, keyStore{a.Keys, a.Plan}, apikey.Options{Source: a.client, Now: a.Now})
+	verifier, err := apikey.NewVerifier(format, sqlkeys.Principals{Find: a.Keys.KeyByDigest, Plan: a.Plan}, apikey.Options{Source: a.client, Now: a.Now})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

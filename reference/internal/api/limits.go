@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -14,7 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // limits returns the middlewares that limit requests which are charged, and requests
@@ -230,29 +228,4 @@ func (p *peeked) deciding() ratelimit.Decision {
 		return p.caller
 	}
 	return both[engine.Deciding(both[:])]
-}
-
-// keyStore finds stored keys with their plans, for package apikey.
-type keyStore struct {
-	keys store.KeyFinder
-	plan func(name string, quotas []string) (*ratelimit.Plan, error)
-}
-
-func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
-	key, err := s.keys.KeyByDigest(ctx, d)
-	if errors.Is(err, store.ErrNotFound) {
-		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
-	}
-	if err != nil {
-		return apikey.Record[apikey.Principal]{}, err
-	}
-	plan, err := s.plan(key.Plan, key.Quotas)
-	if err != nil {
-		return apikey.Record[apikey.Principal]{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
-	}
-	record := key.Record(plan)
-	if record.Principal.Limits, err = key.LimitsPlan(); err != nil {
-		return apikey.Record[apikey.Principal]{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
-	}
-	return record, nil
 }

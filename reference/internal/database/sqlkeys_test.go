@@ -338,3 +338,35 @@ func TestRotateChangesBothKeysOrNone(t *testing.T) {
 		}
 	})
 }
+
+// The server's tables can be used by the package, and its by the server.
+func TestTheTableOfTheServerIsThatOfThePackage(t *testing.T) {
+	for _, tt := range []struct {
+		driver, name string
+		table        *sqlkeys.Table
+		query        string // describes the table in one row
+	}{
+		{"sqlite", filepath.Join(t.TempDir(), "petstore.db"), sqlkeys.NewSQLite(nil), `SELECT sql FROM sqlite_schema WHERE name = 'keys'`},
+		{"pgx", postgrestest.Database(t), sqlkeys.NewPostgreSQL(nil), `SELECT string_agg(text, '; ' ORDER BY text) FROM (
+			SELECT attname || ' ' || attnum || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || ' ' || attcollation AS text
+			FROM pg_attribute WHERE attrelid = 'keys'::regclass AND attnum > 0
+			UNION SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'keys'::regclass
+			UNION SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'keys'::regclass) AS parts`},
+	} {
+		open(t, tt.name)
+		db, err := sql.Open(tt.driver, tt.name)
+		must(t, err)
+		defer db.Close()
+		var migrated, made string
+		must(t, db.QueryRowContext(t.Context(), tt.query).Scan(&migrated))
+		for _, statement := range []string{"DROP TABLE keys", tt.table.Schema()} {
+			_, err := db.ExecContext(t.Context(), statement)
+			must(t, err)
+		}
+		must(t, db.QueryRowContext(t.Context(), tt.query).Scan(&made))
+		withoutSpace := func(text string) string { return strings.Join(strings.Fields(text), "") }
+		if diff := cmp.Diff(withoutSpace(made), withoutSpace(migrated)); diff != "" {
+			t.Errorf("%s: the table of the migrations is not that of package sqlkeys (-package +migrations):\n%s", tt.driver, diff)
+		}
+	}
+}

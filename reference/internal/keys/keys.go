@@ -169,7 +169,7 @@ func (m Manager) Rotate(ctx context.Context, id string, r Replacement) (Rotated,
 	if err != nil {
 		return Rotated{}, explain(id, err)
 	}
-	old.Expires = rotation.OldExpires(old.Expires)
+	old.Expires = apikey.Record[apikey.Principal]{Expires: old.Expires}.ExpireAfter(now, rotation.Overlap).Expires
 	return Rotated{Issued{InfoOf(key, now), secret.Reveal()}, InfoOf(old, now)}, nil
 }
 
@@ -262,7 +262,7 @@ func (n New) Check(plan PlanFunc) error {
 		}
 	}
 	if _, err := (store.NewKey{Limits: n.Limits}).LimitsPlan(); err != nil {
-		return explained{strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "), err}
+		return explained{strings.TrimPrefix(err.Error(), "sqlkeys: "+store.ErrInvalid.Error()+": "), err}
 	}
 	return nil
 }

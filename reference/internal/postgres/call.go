@@ -174,6 +174,11 @@ func canRepeat(err error) bool {
 // longTimeout is for the answer to a question about everything.
 const longTimeout = time.Minute
 
+// longContext returns the context of such a question that has begun.
+func (s *Store) longContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return untilDeadline(ctx, max(longTimeout, s.timeout))
+}
+
 // readAll returns what scan reads of each row. No rows are an empty slice.
 func readAll[T any](ctx context.Context, s *Store, doing string, scan pgx.RowToFunc[T], text string, args ...any) (all []T, err error) {
 	err = s.call(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
@@ -183,9 +188,7 @@ func readAll[T any](ctx context.Context, s *Store, doing string, scan pgx.RowToF
 		}
 		all, err = pgx.AppendRows([]T{}, rows, scan)
 		return err
-	}, func(ctx context.Context) (context.Context, context.CancelFunc) {
-		return untilDeadline(ctx, max(longTimeout, s.timeout))
-	})
+	}, s.longContext)
 	if err != nil {
 		return nil, err
 	}

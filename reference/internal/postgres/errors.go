@@ -185,7 +185,6 @@ func explainOpen(doing string, err error) error {
 // The error codes that calls depend on; PostgreSQL, appendix A.
 const (
 	notInRepertoire       = "22021"
-	uniqueViolation       = "23505"
 	readOnlyTransaction   = "25006"
 	serializationFailure  = "40001"
 	deadlockDetected      = "40P01"
@@ -208,9 +207,6 @@ func isFatal(err *pgconn.PgError) bool {
 	severity := cmp.Or(err.SeverityUnlocalized, err.Severity)
 	return severity == "FATAL" || severity == "PANIC"
 }
-
-// isDuplicate reports whether err is about a value that exists already.
-func isDuplicate(err error) bool { return state(err) == uniqueViolation }
 
 // passing has what an error that can pass means, by its code or class.
 var passing = map[string]string{

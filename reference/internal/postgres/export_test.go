@@ -35,8 +35,7 @@ func (s *Store) Explain(err error) error { return s.wrap("call", err) }
 
 // The statements that requests run.
 const (
-	ListPetsText    = listPetsText
-	ListStatusText  = listStatusText
-	PetText         = petText
-	KeyByDigestText = keyByDigestText
+	ListPetsText   = listPetsText
+	ListStatusText = listStatusText
+	PetText        = petText
 )

@@ -123,7 +123,7 @@ func copyAll(ctx context.Context, tx pgx.Tx, x store.Export) (pets, keys int64, 
 		copyRows(ctx, tx, "pets", "id, name, category_id, status", x.Pets, func(p store.Pet) []any {
 			return []any{p.ID, p.Name, p.CategoryID, string(p.Status)}
 		}),
-		copyRows(ctx, tx, "keys", keyColumns, x.Keys, func(k store.Key) []any {
+		copyRows(ctx, tx, "keys", "id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked", x.Keys, func(k store.Key) []any {
 			return []any{
 				k.ID, k.Digest[:], k.LastFour, k.Name, k.Owner, k.Plan, append([]string{}, k.Quotas...), append([]string{}, k.Limits...),
 				k.Created, orNull(k.Expires), orNull(k.Revoked),

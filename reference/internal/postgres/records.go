@@ -187,13 +187,5 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// orZero is the inverse of orNull.
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
 // dayOf returns the UTC day that t is in.
 func dayOf(t time.Time) pgtype.Date { return pgtype.Date{Time: store.Day(t), Valid: true} }

@@ -74,6 +74,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -116,8 +117,10 @@ func (o Options) withDefaults() Options {
 // A Store is a PostgreSQL database of pets, keys, the audit log and counted use. [Open]
 // returns one. It is safe for concurrent use.
 type Store struct {
+	store.KeyTable
 	name    string // for messages
 	pool    *pgxpool.Pool
+	views   *sql.DB // of connections of the pool, for package sqlkeys
 	timeout time.Duration
 	latest  int64 // version of the schema that this program knows
 	closed  atomic.Bool
@@ -151,7 +154,10 @@ func open(ctx context.Context, url string, o Options, m migrations) (*Store, err
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", nameOf(config), err)
 	}
-	return &Store{name: nameOf(config), pool: pool, timeout: o.Timeout, latest: latest}, nil
+	s := &Store{name: nameOf(config), pool: pool, views: sql.OpenDB(connector{}), timeout: o.Timeout, latest: latest}
+	s.views.SetMaxIdleConns(-1) // each query has another one
+	s.KeyTable = store.NewKeyTable(s.readKeys, s.writeKeys)
+	return s, nil
 }
 
 // Close waits for running calls and closes the connections. Later calls fail with
@@ -159,6 +165,7 @@ func open(ctx context.Context, url string, o Options, m migrations) (*Store, err
 func (s *Store) Close() error {
 	if !s.closed.Swap(true) {
 		s.pool.Close()
+		return s.views.Close()
 	}
 	return nil
 }

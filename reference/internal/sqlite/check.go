@@ -241,5 +241,6 @@ func checkKey(k store.Key) error {
 	if !k.Expires.After(k.Created) {
 		k.Expires = time.Time{}
 	}
-	return k.Validate()
+	_, limits := k.LimitsPlan()
+	return cmp.Or(store.CheckKey(k.NewKey), limits)
 }

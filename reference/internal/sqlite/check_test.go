@@ -102,7 +102,7 @@ func TestCheckFinds(t *testing.T) {
 		{"an ID that is too small", false, []string{`UPDATE pets SET id = -7`}, "pet -7: invalid: the ID of a pet must be at least 1"},
 		{"an ID that can be given twice", false, []string{`DELETE FROM sqlite_sequence`}, "pet 1: invalid: its ID could be given to another pet"},
 		{"an idempotency key without its pet", false, []string{`UPDATE pets SET id = 9`}, "table idempotency_keys: 1 rows refer to rows of pets that do not exist"},
-		{"quotas that are not text", false, []string{`UPDATE keys SET quotas = '[1]'`}, "stored quotas: "},
+		{"quotas that are not text", false, []string{`UPDATE keys SET quotas = '[1]'`}, `name "quotas"`},
 		{"a key that cannot be", false, []string{`UPDATE keys SET plan = char(27)`}, `": invalid: key plan must not have control characters`},
 		{"a key ID that cannot be", false, []string{`UPDATE keys SET id = 'key_' || char(0)`}, `key "key_\x00": invalid: key ID must not have control characters`},
 		{"a key without an ID", false, []string{`UPDATE keys SET id = ''`}, `key "": invalid: key ID must have 1 to 255 characters, got none`},

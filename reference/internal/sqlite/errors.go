@@ -27,12 +27,6 @@ func isBusy(err error) bool {
 	return p == sqlite3.SQLITE_BUSY || p == sqlite3.SQLITE_LOCKED
 }
 
-// isDuplicate reports whether err is about a value that exists already.
-func isDuplicate(err error) bool {
-	c := code(err)
-	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
-}
-
 // IsDamaged reports whether err says that a file is damaged, not a database, or does not
 // have the schema that this program makes.
 func IsDamaged(err error) bool {

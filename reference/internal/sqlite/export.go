@@ -122,7 +122,7 @@ const lastIDsText = `SELECT
 func newExport(ctx context.Context, on querier) store.Export {
 	return store.Export{
 		Pets:          eachRow(ctx, on, scanPet, `SELECT `+petColumns+` FROM pets ORDER BY id`),
-		Keys:          eachRow(ctx, on, scanKey, listKeysText),
+		Keys:          eachKey(ctx, on),
 		Audit:         eachRow(ctx, on, scanAudit, `SELECT `+auditColumns+` FROM audit ORDER BY id`),
 		DailyUse:      eachRow(ctx, on, scanDailyUse, `SELECT day, owner, allowed, denied FROM daily_use`),
 		DeprecatedUse: eachRow(ctx, on, scanDeprecatedUse, `SELECT operation, owner, count, last, 0 FROM deprecated_use`),

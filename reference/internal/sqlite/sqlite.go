@@ -93,6 +93,7 @@ func (o Options) withDefaults() Options {
 // one. It is safe for concurrent use.
 type Store struct {
 	file
+	store.KeyTable
 	closed  atomic.Bool
 	writer  *writer
 	reads   *prepared
@@ -114,6 +115,7 @@ var (
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	o = o.withDefaults()
 	s := &Store{}
+	s.KeyTable = store.NewKeyTable(s.readKeys, s.writeKeys)
 	if s.file, err = o.openFile(path); err != nil {
 		return nil, err
 	}

@@ -113,11 +113,11 @@ func KeyRevoked(k Key, by Actor) AuditEntry {
 	return keyEntry(KeyRevoke, k, k.Revoked, by, "")
 }
 
-// KeyRotated returns the audit entry for a key that a new one replaces. The old key is
-// as it was before.
-func KeyRotated(old, fresh Key, r Rotation, by Actor) AuditEntry {
-	return keyEntry(KeyRotate, old, r.At, by, Detail(
-		"new", fresh.ID, "new_expires", expiry(fresh.Expires), "old_expires", expiry(r.OldExpires(old.Expires))))
+// KeyRotated returns the audit entry for a key that a new one replaces. Both are as they are
+// afterwards.
+func KeyRotated(old, fresh Key, by Actor) AuditEntry {
+	return keyEntry(KeyRotate, old, fresh.Created, by, Detail(
+		"new", fresh.ID, "new_expires", expiry(fresh.Expires), "old_expires", expiry(old.Expires)))
 }
 
 func keyEntry(action string, k Key, at time.Time, by Actor, more string) AuditEntry {

@@ -39,6 +39,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
 // A Store is a whole database. The state of an embedded limiter is not part of it: see
@@ -61,16 +63,16 @@ type Store interface {
 // Errors that callers branch on. They are wrapped with what the call was doing.
 var (
 	// ErrNotFound: there is no such pet or key.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = sqlkeys.ErrNotFound
 
 	// ErrInvalid: the value breaks a rule of its type.
-	ErrInvalid = errors.New("invalid")
+	ErrInvalid = sqlkeys.ErrInvalid
 
 	// ErrExists: a key with this digest exists, or the first key does.
-	ErrExists = errors.New("exists already")
+	ErrExists = sqlkeys.ErrExists
 
 	// ErrInactive: the key is revoked or has expired.
-	ErrInactive = errors.New("revoked or expired")
+	ErrInactive = sqlkeys.ErrInactive
 
 	// ErrMismatch: the idempotency key was used for another request.
 	ErrMismatch = errors.New("used for another request")

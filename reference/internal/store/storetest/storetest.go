@@ -143,10 +143,12 @@ func testCanceled(t *testing.T, db Opener[store.Store]) {
 }
 
 // testInvalid has one value for each argument that breaks a rule. The rules are those of the
-// Validate methods.
+// Validate methods and of CheckKey.
 func testInvalid(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
 	nobody := store.Actor{From: "192.0.2.1"}
+	named := newKey(1)
+	named.Name = "a\tb"
 	for name, call := range map[string]func(ctx context.Context) error{
 		"a pet":                func(ctx context.Context) error { _, err := s.CreatePet(ctx, store.NewPet{}); return err },
 		"a pet on a condition": func(ctx context.Context) error { _, _, err := s.CreatePetIf(ctx, store.NewPet{}, nil, yes); return err },
@@ -156,6 +158,7 @@ func testInvalid(t *testing.T, db Opener[store.Store]) {
 		},
 		"a list":                func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{}); return err },
 		"a key":                 func(ctx context.Context) error { _, err := s.CreateKey(ctx, store.NewKey{}, ada); return err },
+		"a name of a key":       func(ctx context.Context) error { _, err := s.CreateKey(ctx, named, ada); return err },
 		"a key by nobody":       func(ctx context.Context) error { _, err := s.CreateKey(ctx, newKey(1), nobody); return err },
 		"a first key":           func(ctx context.Context) error { _, err := s.CreateFirstKey(ctx, store.NewKey{}, ada); return err },
 		"a first key by nobody": func(ctx context.Context) error { _, err := s.CreateFirstKey(ctx, newKey(1), nobody); return err },
@@ -164,7 +167,11 @@ func testInvalid(t *testing.T, db Opener[store.Store]) {
 			_, err := s.RevokeKey(ctx, "key_1", start, nobody)
 			return err
 		},
-		"a rotation": func(ctx context.Context) error { _, err := s.RotateKey(ctx, "key_1", rotation(0, 0), ada); return err },
+		"a rotation": func(ctx context.Context) error {
+			_, err := s.RotateKey(ctx, "key_1", store.Rotation{}, ada)
+			return err
+		},
+		"an overlap": func(ctx context.Context) error { _, err := s.RotateKey(ctx, "key_1", rotation(1, -1), ada); return err },
 		"a rotation by nobody": func(ctx context.Context) error {
 			_, err := s.RotateKey(ctx, "key_1", rotation(1, 0), nobody)
 			return err

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
+)
+
+// A KeyTable implements [Keys] with package sqlkeys, for stores that say how to read and write.
+type KeyTable struct {
+	read  ReadKeys
+	write WriteKeys
+}
+
+// ReadKeys calls do with a table to read from, and returns the error of do or of the database,
+// with what the call was doing.
+type ReadKeys func(ctx context.Context, doing string, do func(context.Context, *sqlkeys.Table) error) error
+
+// WriteKeys does the same in a transaction, to which audit adds an entry of the audit log. It
+// may call do again if nothing was stored.
+type WriteKeys func(ctx context.Context, doing string, do func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) error) error
+
+// NewKeyTable returns the keys of a store.
+func NewKeyTable(read ReadKeys, write WriteKeys) KeyTable { return KeyTable{read, write} }
+
+// CreateKey implements [Keys].
+func (t KeyTable) CreateKey(ctx context.Context, k NewKey, by Actor) (Key, error) {
+	return t.create(ctx, k, by, (*sqlkeys.Table).Create)
+}
+
+// CreateFirstKey implements [Keys].
+func (t KeyTable) CreateFirstKey(ctx context.Context, k NewKey, by Actor) (Key, error) {
+	return t.create(ctx, k, by, (*sqlkeys.Table).CreateFirst)
+}
+
+func (t KeyTable) create(ctx context.Context, k NewKey, by Actor, create func(*sqlkeys.Table, context.Context, NewKey) (Key, error)) (Key, error) {
+	if err := errors.Join(CheckKey(k), by.Validate()); err != nil {
+		return Key{}, err
+	}
+	return t.change(ctx, "create key", func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (Key, error) {
+		key, err := create(keys, ctx, k)
+		if err != nil {
+			return Key{}, err
+		}
+		return key, audit(KeyCreated(key, by))
+	})
+}
+
+// KeyByDigest implements [KeyFinder].
+func (t KeyTable) KeyByDigest(ctx context.Context, d Digest) (Key, error) {
+	return find(ctx, t, "find key", d, (*sqlkeys.Table).ByDigest)
+}
+
+// Key implements [Keys].
+func (t KeyTable) Key(ctx context.Context, id string) (Key, error) {
+	return find(ctx, t, "read key", id, (*sqlkeys.Table).ByID)
+}
+
+// ListKeys implements [Keys].
+func (t KeyTable) ListKeys(ctx context.Context) ([]Key, error) {
+	return find(ctx, t, "list keys", "", (*sqlkeys.Table).List)
+}
+
+func find[By, T any](ctx context.Context, t KeyTable, doing string, by By, method func(*sqlkeys.Table, context.Context, By) (T, error)) (found T, err error) {
+	err = t.read(ctx, doing, func(ctx context.Context, keys *sqlkeys.Table) (err error) {
+		found, err = method(keys, ctx, by)
+		return err
+	})
+	return found, err
+}
+
+// RevokeKey implements [Keys].
+func (t KeyTable) RevokeKey(ctx context.Context, id string, at time.Time, by Actor) (Key, error) {
+	if err := errors.Join(checkTime("time of revocation", at), by.Validate()); err != nil {
+		return Key{}, err
+	}
+	return t.change(ctx, "revoke key", func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (Key, error) {
+		key, changed, err := keys.Revoke(ctx, id, at)
+		if err != nil || !changed {
+			return key, err
+		}
+		return key, audit(KeyRevoked(key, by))
+	})
+}
+
+// RotateKey implements [Keys].
+func (t KeyTable) RotateKey(ctx context.Context, id string, r Rotation, by Actor) (Key, error) {
+	// The texts are those of the old key.
+	err := CheckKey(NewKey{Name: "-", Owner: "-", Plan: "-", Created: r.At, Expires: r.Expires})
+	if r.Overlap < 0 {
+		err = fmt.Errorf("%w: rotation overlap must not be negative, got %v", ErrInvalid, r.Overlap)
+	}
+	if err := errors.Join(err, by.Validate()); err != nil {
+		return Key{}, err
+	}
+	return t.change(ctx, "rotate key", func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (Key, error) {
+		old, fresh, err := keys.Rotate(ctx, id, r)
+		if err != nil {
+			return Key{}, err
+		}
+		return fresh, audit(KeyRotated(old, fresh, by))
+	})
+}
+
+// change returns the key of a transaction that is committed.
+func (t KeyTable) change(ctx context.Context, doing string, do func(context.Context, *sqlkeys.Table, func(AuditEntry) error) (Key, error)) (key Key, err error) {
+	err = t.write(ctx, doing, func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (err error) {
+		key, err = do(ctx, keys, audit)
+		return err
+	})
+	if err != nil {
+		return Key{}, err
+	}
+	return key, nil
+}
