@@ -53,9 +53,6 @@ func (p *startup) facts(ctx context.Context, o Options) map[string]any {
 	if len(status.Restart) > 0 {
 		facts["settings"] = "a restart is needed for " + strings.Join(status.Restart, ", ")
 	}
-	if status.Err != nil {
-		facts["settings"] = "refused: " + inOneLine(status.Err)
-	}
 	if r.shared != nil {
 		facts["without redis"] = r.shared.mode
 	}
