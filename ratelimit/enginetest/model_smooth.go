@@ -59,17 +59,17 @@ func (s *subject) set(b bucket, full *big.Int) {
 // adjustSmooth makes a charge cost other units of the i-th quota, which is smooth.
 func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, i int, d *ratelimit.Decision, units int64) {
 	b, kind := s.bucket(now, q), -q.Window
-	span := new(big.Int).Sub(b.span(min(units, q.Limit)), b.span(min(d.Cost, q.Limit)))
 	switch {
 	case units > d.Cost:
 		if s.windows[kind] == nil {
 			s.insert(d.Plan, kind, nil)
 		}
-		s.set(b, span.Add(b.full, span))
+		s.charge(b, units-d.Cost)
 	case s.windows[kind] != nil:
 		end := new(big.Int).Lsh(big.NewInt(min(max(d.States[i].Reset, 1), 1<<32-1)), 32)
 		end.Sub(end, big.NewInt(int64(d.Receipt.Rounded[i])))
-		if back := s.giveBack(b, fractions(time.Unix(0, max(d.Time, 0))), end, span.Neg(span)); back.Sign() > 0 {
+		span := b.span(min(d.Cost, q.Limit) - min(units, q.Limit))
+		if back := s.giveBack(b, fractions(time.Unix(0, max(d.Time, 0))), end, span); back.Sign() > 0 {
 			s.set(b, new(big.Int).Sub(b.full, back))
 		}
 	}

@@ -109,14 +109,14 @@ func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
 	if units < 0 && s.account.window(kind) == nil {
 		return
 	}
-	w, cost := s.account.openBucket(d.Plan, i, b), min(d.Cost, fixedwindow.MaxUnits)
-	before, after := gcra.Time(b.Span(cost)), gcra.Time(b.Span(cost+units))
+	w := s.account.openBucket(d.Plan, i, b)
 	if units > 0 {
-		w.setFull(b.Limited(b.Limited(w.full(), now)+after-before, now), s.now)
+		w.setFull(b.Limited(b.Charged(b.Limited(w.full(), now), units), now), s.now)
 		return
 	}
-	key := bucketKey{s.hash, kind}
-	full, given := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), before-after, s.returns[key])
+	key, cost := bucketKey{s.hash, kind}, min(d.Cost, fixedwindow.MaxUnits)
+	span := gcra.Time(b.Span(cost) - b.Span(cost+units))
+	full, given := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), span, s.returns[key])
 	if len(given) > 0 && s.keepReturns(key, given) {
 		w.setFull(full, s.now)
 	}

@@ -53,9 +53,12 @@ func (c *change) appendSpans(b []byte) []byte {
 			continue
 		}
 		q, cost := of(d.Plan).Bucket(i), min(d.Cost, fixedwindow.MaxUnits)
-		was, is := q.Span(cost), q.Span(cost+c.units)
+		span := q.Span(c.units)
+		if c.units < 0 {
+			span = q.Span(cost) - q.Span(cost+c.units)
+		}
 		charge := gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i])
-		b = appendU64(b, max(was, is)-min(was, is), q.Span(of(d.Plan).Limit(i)), uint64(charge.At), uint64(charge.Full))
+		b = appendU64(b, span, q.Span(of(d.Plan).Limit(i)), uint64(charge.At), uint64(charge.Full))
 	}
 	return b
 }
