@@ -119,14 +119,11 @@ const MaxReturns = 32
 // that take a span to come back, except those that have come back by now. It appends what was
 // given back to the returns of the bucket, the oldest of which comes first.
 //
-// No more is admitted than if these units had never been charged. For let N(t) be the time at which
-// the bucket would be full after the instant t, had nothing been charged that was given back. N
-// never falls, and N(now) is full. Without a span of a charge, N(t) is that span less from the charge
-// on, if N(t) - t was at least the span up to now. Otherwise the bucket would have been full in
-// between, and some of the units are back. As N(t) is at least N(c.At) and t at most now, a span up
-// to N(c.At) - now is safe. After the charge the bucket was full at c.Full, and after another of the
-// same instant at that one's. N(c.At) is at least the later of them, less what was given back since
-// then of all charges up to that instant.
+// While the clock does not step back, no more is admitted than if these units had never been charged:
+// units come back in the order in which they were charged, and what has come back before them is the
+// same without them. Those of c are back at c.Full, or sooner by what was given back since c of c and
+// of charges before it. Charges of one instant have no order: c can come after any other of which
+// something was given back.
 func (b Bucket) GiveBack(full, now Time, c Charge, span Time, returns []Return) (Time, []Return) {
 	limited := b.Limited(full, now)
 	span = min(span, limited-now)
