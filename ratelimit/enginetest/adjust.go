@@ -289,6 +289,13 @@ func testSmoothAdjust(e *engineTest) {
 	e.adjust("h", &first, 0)
 	e.wantSmooth("5 of 10 units have come back, in whatever parts the rest is given back", e.takeN("h", p, 1), allowed, 9, 11*sec, 0)
 	e.testBursts(p)
+	large := plan(ratelimit.PerMinute(60).Smooth(60))
+	d = e.takeN("j", large, 50)
+	e.advance(8 * sec)
+	for d.Cost > 8 {
+		e.adjust("j", &d, d.Cost-1)
+	}
+	e.wantSmooth("no more parts of a charge are given back than are remembered", e.takeN("j", large, 1), allowed, 49, 11*sec, 0)
 
 	if l, ok := e.engine.Limiter.(interface {
 		Reset(ctx context.Context, subject string) error

@@ -45,13 +45,15 @@ func TestFullOfReturns(t *testing.T) {
 	for i := range uint64(subjectsInSegment) {
 		s.returns[bucketKey{i, -time.Minute}] = []gcra.Return{{At: gcra.At(noon.UnixNano())}}
 	}
-	for i, left := range []int64{0, 10} {
-		after := time.Duration(i) * (3*time.Minute + time.Second)
-		clock.Set(noon.Add(after))
+	for _, c := range []struct {
+		after time.Duration
+		left  int64
+	}{{0, 0}, {3*time.Minute - 20*time.Second, 0}, {3 * time.Minute, 10}} {
+		clock.Set(noon.Add(c.after))
 		d := takeUnits(t, l, "a", plan, 10)
 		must(t, l.Adjust(ctx, "a", &d, 0, ""))
-		if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != left || len(s.returns) > subjectsInSegment {
-			t.Errorf("after %v: %d are left, with error %v and %d returns, want %d", after, d.Remaining(), err, len(s.returns), left)
+		if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != c.left || len(s.returns) > subjectsInSegment {
+			t.Errorf("after %v: %d are left, with error %v and %d returns, want %d", c.after, d.Remaining(), err, len(s.returns), c.left)
 		}
 	}
 }
