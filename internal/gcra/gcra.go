@@ -119,11 +119,12 @@ const MaxReturns = 32
 // that take a span to come back, except those that have come back by now. It appends what was
 // given back to the returns of the bucket, the oldest of which comes first.
 //
-// While the clock does not step back, no more is admitted than if these units had never been charged:
-// units come back in the order in which they were charged, and what has come back before them is the
-// same without them. Those of c are back at c.Full, or sooner by what was given back since c of c and
-// of charges before it. Charges of one instant have no order: c can come after any other of which
-// something was given back.
+// While the clock does not step back, no more is admitted than if these units had never
+// been charged: units come back in the order in which they were charged, and what has come
+// back before them is the same without them. Those of c are back at c.Full at the latest:
+// sooner by what was given back, since c was made, of c itself and of charges before it.
+// Charges of one instant have no order: c can come after any other of which something was
+// given back.
 func (b Bucket) GiveBack(full, now Time, c Charge, span Time, returns []Return) (Time, []Return) {
 	limited := b.Limited(full, now)
 	span = min(span, limited-now)

@@ -129,6 +129,9 @@ func TestBusiest(t *testing.T) {
 
 		time.Sleep(2 * time.Minute)
 		send(t, c, l, "user:bob", 70)
+		if r := reportOf(t, c, ""); r.Networks == nil || len(r.Networks) != 0 {
+			t.Errorf("without requests of networks they are %#v in JSON, want []", r.Networks)
+		}
 		if got := names(reportOf(t, c, "").Subjects); !slices.Equal(got, []string{"user:bob 60+10"}) {
 			t.Errorf("two minutes later the minute has %q, want bob alone", got)
 		}

@@ -171,7 +171,8 @@ func (s *summary) addTo(uses map[string]subject) {
 
 // sorted returns at most n subjects, those with the most decisions.
 func sorted(uses map[string]subject, n int) []subject {
-	list := slices.SortedFunc(maps.Values(uses), func(x, y subject) int {
+	list := slices.AppendSeq(make([]subject, 0, len(uses)), maps.Values(uses))
+	slices.SortFunc(list, func(x, y subject) int {
 		return cmp.Or(cmp.Compare(y.Allowed+y.Denied, x.Allowed+x.Denied), cmp.Compare(x.Subject, y.Subject))
 	})
 	return list[:min(n, len(list))]

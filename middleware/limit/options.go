@@ -16,18 +16,18 @@ type Options struct {
 	// for each subject user:ann that identify returns, also in Also. Limits with the same
 	// Name, of several processes or of one, share usage and bans. One limit of an engine
 	// may have no Name, and so a second one leaves the usage of the first as it is; New
-	// returns an error for another, if the engine is a pointer. An engine around another is
-	// one of its own here. A Name has no slash and no colon: subjects of a limit without a Name need a kind and
-	// a colon first, as user:ann has, since search/user:ann would be ann in the limit search.
+	// returns an error for another, if the engine is a pointer. An engine around another
+	// is one of its own here. A Name has no slash and no colon: subjects of a limit without
+	// a Name need a kind and a colon first, as user:ann has, since search/user:ann would be
+	// ann in the limit search.
 	Name string
 
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
 	// plan must allow the largest cost in each of its quotas: a request that costs
 	// more is answered with 400. Cost is called for callers without a key too. If the
-	// middleware is around an
-	// [http.ServeMux], the mux has not matched the request when Cost is called:
-	// r.Pattern and the path values are empty. If the cost depends on the body, parse the
-	// body in a middleware outside, and keep the result in the context.
+	// middleware is around an [http.ServeMux], the mux has not matched the request when
+	// Cost is called: r.Pattern and the path values are empty. If the cost depends on the
+	// body, parse the body in a middleware outside, and keep the result in the context.
 	Cost func(r *http.Request) int64
 
 	// FailOpen admits requests that the engine cannot decide. By default they are answered

@@ -39,8 +39,9 @@
 //	gatehouse.panics                    counter (panic)
 //
 // gatehouse.result of a decision is allowed, limited, banned, suspended, or undecided if the
-// engine failed or the request costs more than a quota; of an authentication, the text of a [bearer.Outcome]; of a limit on requests
-// in progress, admitted or refused. gatehouse.limiter is the service's name for that limit.
+// engine failed or the request costs more than a quota; of an authentication, the text of a
+// [bearer.Outcome]; of a limit on requests in progress, admitted or refused. gatehouse.limiter
+// is the service's name for that limit.
 // gatehouse.window is that of the applicable quota: second, minute, hour, day, month,
 // local-day (a day in a time zone), 900s and the like, after smooth- for a smooth quota, and
 // empty without a quota. near_limit counts allowed requests that left at most a tenth of it.

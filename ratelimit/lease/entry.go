@@ -27,7 +27,7 @@ type entry struct {
 
 	// The last answer of the engine, and for how long it counts.
 	asked   int64 // when the engine was asked
-	time    int64 // then, or before: when it answered, by its clock, less what the answer took, in Unix nanoseconds
+	time    int64 // the engine's time then, or a little before: that of its answer, less how long the answer took
 	fresh   int64 // until then it is not asked again
 	stale   int64 // until then requests do not wait for the next answer
 	ends    int64 // from then on the answer counts for nothing

@@ -160,9 +160,8 @@ type Options struct {
 	// pauses and the Plan. Requests with an empty key are sent as if there were no
 	// Transport. Nil: the host and, as a digest, the Authorization field. A service
 	// that identifies clients in another way, or that has limits of their own for some
-	// operations, such as searches, or has requests of unlike cost, needs a Key that tells
-	// them apart. Key must be
-	// safe for concurrent use.
+	// operations, such as searches, or has requests of unlike cost, needs a Key that
+	// tells them apart. Key must be safe for concurrent use.
 	Key func(r *http.Request) string
 
 	// MaxWait is how long a request waits at most, over all its attempts. A request fails
