@@ -99,7 +99,7 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	switch {
 	case err == nil:
 	// An unknown outcome is not hidden by the signal that came meanwhile.
-	case ctx.Err() != nil && !postgres.IsUnknown(err):
+	case ctx.Err() != nil && !errors.Is(err, postgres.ErrUnknown):
 		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
 	default:
 		if mistake, ok := errors.AsType[usageError](explainName(settings, err)); ok {

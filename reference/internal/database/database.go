@@ -209,8 +209,9 @@ func Import(ctx context.Context, name, file string, by store.Actor, at time.Time
 		return n, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait}, func(x store.Export) (err error) {
-		n.Pets, n.Keys, err = to.Import(ctx, x, by, at)
+	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait}, func(x store.Export) error {
+		copied, err := to.Import(ctx, x, by, at)
+		n = Imported{Pets: copied["pets"], Keys: copied["keys"]}
 		return err
 	})
 	return n, err

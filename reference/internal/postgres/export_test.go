@@ -7,16 +7,16 @@ import (
 
 // OpenVersion is Open of a program with other migrations.
 func OpenVersion(ctx context.Context, url string, o Options, files fs.FS) (*Store, error) {
-	return open(ctx, url, o.withDefaults(), migrations{files})
+	return open(ctx, url, o.withDefaults(), files)
 }
 
 // MigrateVersion is Migrate of a program with other migrations.
 func MigrateVersion(ctx context.Context, url string, files fs.FS) (from, to int64, err error) {
-	return migrations{files}.migrate(ctx, url)
+	return migrate(ctx, url, files)
 }
 
 // Migrations returns the files of the migrations.
-func Migrations() fs.FS { return ownMigrations().files }
+func Migrations() fs.FS { return ownMigrations() }
 
 // Connect makes connections until the pool has n.
 func (s *Store) Connect(ctx context.Context, n int) error {
@@ -29,9 +29,6 @@ func (s *Store) Connect(ctx context.Context, n int) error {
 	}
 	return nil
 }
-
-// Explain is the text of an error of a call.
-func (s *Store) Explain(err error) error { return s.wrap("call", err) }
 
 // The statements that requests run.
 const (

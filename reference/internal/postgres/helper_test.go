@@ -3,9 +3,9 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -127,13 +127,10 @@ var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 type proxy struct {
 	url string // of the database, through the proxy
 
-	mu     sync.Mutex
-	server string
-	armed  bool
-	way    direction
-	left   int                            // bytes that pass in this direction until the reset
-	then   []byte                         // what the receiver gets before the reset
-	delay  func([]byte) (d time.Duration) // of bytes of the client; nil: none
+	mu    sync.Mutex
+	armed bool
+	way   direction
+	left  int // bytes that pass in this direction until the reset
 }
 
 // A direction is that of bytes through a proxy.
@@ -152,17 +149,14 @@ func through(t *testing.T, url string) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { l.Close() })
-	p := &proxy{server: net.JoinHostPort(config.Host, strings.Split(strings.SplitN(url, "@127.0.0.1:", 2)[1], "/")[0])}
-	p.url = strings.Replace(url, p.server, l.Addr().String(), 1)
+	addr := net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
+	p := &proxy{url: strings.Replace(url, addr, l.Addr().String(), 1)}
 	go func() {
 		for {
 			client, err := l.Accept()
 			if err != nil {
 				return
 			}
-			p.mu.Lock()
-			addr := p.server
-			p.mu.Unlock()
 			server, err := net.Dial("tcp", addr)
 			if err != nil {
 				client.Close()
@@ -179,23 +173,7 @@ func through(t *testing.T, url string) *proxy {
 func (p *proxy) cut(way direction, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.armed, p.way, p.left, p.then = true, way, n, nil
-}
-
-// garble replaces what comes after n bytes by bytes that mean nothing.
-func (p *proxy) garble(way direction, n int) {
-	p.cut(way, n)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.then = bytes.Repeat([]byte{255}, 64)
-}
-
-// redirect has new connections go to another server, and resets those that there are.
-func (p *proxy) redirect(server string) {
-	p.cut(toServer, 0)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.server = server
+	p.armed, p.way, p.left = true, way, n
 }
 
 // disarm reports whether nothing was reset since cut.
@@ -206,20 +184,12 @@ func (p *proxy) disarm() (armed bool) {
 	return armed
 }
 
-// slow delays what a client sends.
-func (p *proxy) slow(delay func([]byte) time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = delay
-}
-
 func (p *proxy) copy(dst, src net.Conn, way direction) {
 	defer dst.Close()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := src.Read(buffer)
-		part, reset, delay := p.pass(way, buffer[:n])
-		time.Sleep(delay)
+		part, reset := p.pass(way, buffer[:n])
 		if _, writeErr := dst.Write(part); err != nil || writeErr != nil {
 			return
 		}
@@ -232,20 +202,17 @@ func (p *proxy) copy(dst, src net.Conn, way direction) {
 	}
 }
 
-// pass returns what of b passes, and what happens before and after.
-func (p *proxy) pass(way direction, b []byte) (part []byte, reset bool, delay time.Duration) {
+// pass returns what of b passes, and whether the connection is reset then.
+func (p *proxy) pass(way direction, b []byte) (part []byte, reset bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if way == toServer && p.delay != nil {
-		delay = p.delay(b)
-	}
 	if !p.armed || p.way != way {
-		return b, false, delay
+		return b, false
 	}
 	if len(b) <= p.left {
 		p.left -= len(b)
-		return b, false, delay
+		return b, false
 	}
 	p.armed = false
-	return append(b[:p.left:p.left], p.then...), true, delay
+	return b[:p.left], true
 }

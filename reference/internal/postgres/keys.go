@@ -30,17 +30,6 @@ func (s *Store) writeKeys(ctx context.Context, doing string, do func(context.Con
 	})
 }
 
-// ListKeys implements [store.Keys]. It may take as long as other lists.
-func (s *Store) ListKeys(ctx context.Context) (list []store.Key, err error) {
-	err = s.call(ctx, "list keys", func(ctx context.Context, conn *pgxpool.Conn) error {
-		return s.viewKeys(conn, func(keys *sqlkeys.Table) error {
-			list, err = keys.List(ctx, "")
-			return err
-		})
-	}, s.longContext)
-	return list, err
-}
-
 // viewKeys calls do with the table of keys as a connection or a transaction sees it.
 func (s *Store) viewKeys(on querier, do func(*sqlkeys.Table) error) error {
 	return do(sqlkeys.NewPostgreSQL(keysDB{s.views, on}))

@@ -62,10 +62,7 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 		pet, err = addPet(ctx, conn, p)
 		return err
 	})
-	if err != nil {
-		return store.Pet{}, err
-	}
-	return pet, nil
+	return pet, err
 }
 
 func addPet(ctx context.Context, on querier, p store.NewPet) (store.Pet, error) {
@@ -98,10 +95,7 @@ func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.Idempo
 		}
 		return addOnce(ctx, tx, *k, pet.ID)
 	})
-	if err != nil {
-		return store.Pet{}, false, err
-	}
-	return pet, replayed, nil
+	return pet, replayed, err
 }
 
 // firstPet returns the pet that a request with the key has created before, if there is one,
@@ -115,13 +109,11 @@ func firstPet(ctx context.Context, tx pgx.Tx, k store.IdempotencyKey) (pet store
 		Scan(&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return store.Pet{}, false, nil
-	case err != nil:
-		return store.Pet{}, false, err
-	case fingerprint != hex.EncodeToString(k.Fingerprint[:]):
+		return pet, false, nil
+	case err == nil && fingerprint != hex.EncodeToString(k.Fingerprint[:]):
 		return store.Pet{}, false, store.ErrMismatch
 	}
-	return pet, true, nil
+	return pet, err == nil, err
 }
 
 // addOnce stores the key of a request.

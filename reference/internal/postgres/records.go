@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -106,10 +105,10 @@ func (s *Store) AddDailyUse(ctx context.Context, uses ...store.DailyUse) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	owners, days := make([]string, len(uses)), make([]pgtype.Date, len(uses))
+	owners, days := make([]string, len(uses)), make([]time.Time, len(uses))
 	allowed, denied := make([]int64, len(uses)), make([]int64, len(uses))
 	for i, u := range uses {
-		owners[i], days[i], allowed[i], denied[i] = u.Owner, dayOf(u.Day), u.Allowed, u.Denied
+		owners[i], days[i], allowed[i], denied[i] = u.Owner, store.Day(u.Day), u.Allowed, u.Denied
 	}
 	return s.transact(ctx, "count daily use", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, addDaysText, owners, days, allowed, denied)
@@ -126,7 +125,7 @@ func (s *Store) ListDailyUse(ctx context.Context, owner string, since time.Time)
 		u := store.DailyUse{Owner: owner}
 		err := row.Scan(&u.Day, &u.Allowed, &u.Denied)
 		return u, err
-	}, listDaysText, owner, dayOf(since))
+	}, listDaysText, owner, store.Day(since))
 }
 
 // PruneDailyUse removes old counts. See [store.DailyUses].
@@ -134,7 +133,7 @@ func (s *Store) PruneDailyUse(ctx context.Context, before time.Time) error {
 	for _, text := range []string{pruneDaysText, pruneUseText} {
 		for removed := int64(pruneStep); removed == pruneStep; {
 			err := s.write(ctx, "prune daily use", func(ctx context.Context, conn *pgxpool.Conn) error {
-				tag, err := conn.Exec(ctx, text, dayOf(before), pruneStep)
+				tag, err := conn.Exec(ctx, text, store.Day(before), pruneStep)
 				removed = tag.RowsAffected()
 				return err
 			})
@@ -157,9 +156,9 @@ func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUs
 		return nil
 	}
 	operations, owners, counts := make([]string, len(uses)), make([]string, len(uses)), make([]int64, len(uses))
-	last, days := make([]time.Time, len(uses)), make([]pgtype.Date, len(uses))
+	last, days := make([]time.Time, len(uses)), make([]time.Time, len(uses))
 	for i, u := range uses {
-		operations[i], owners[i], counts[i], last[i], days[i] = u.Operation, u.Owner, u.Count, toMicroseconds(u.Last), dayOf(u.Last)
+		operations[i], owners[i], counts[i], last[i], days[i] = u.Operation, u.Owner, u.Count, toMicroseconds(u.Last), store.Day(u.Last)
 	}
 	return s.transact(ctx, "count deprecated use", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, addUseText, operations, owners, counts, last, days)
@@ -173,7 +172,20 @@ func (s *Store) ListDeprecatedUse(ctx context.Context, since time.Time) ([]store
 		err = row.Scan(&u.Operation, &u.Owner, &u.Count, &u.Last, &u.Recent)
 		u.Last = u.Last.UTC()
 		return u, err
-	}, listUseText, dayOf(since))
+	}, listUseText, store.Day(since))
+}
+
+// readAll returns what scan reads of each row. No rows are an empty slice.
+func readAll[T any](ctx context.Context, s *Store, doing string, scan pgx.RowToFunc[T], text string, args ...any) (all []T, err error) {
+	err = s.read(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.AppendRows([]T{}, rows, scan)
+		return err
+	})
+	return all, err
 }
 
 // toMicroseconds returns a time with the precision that timestamptz has, in UTC.
@@ -186,6 +198,3 @@ func orNull(t time.Time) *time.Time {
 	}
 	return &t
 }
-
-// dayOf returns the UTC day that t is in.
-func dayOf(t time.Time) pgtype.Date { return pgtype.Date{Time: store.Day(t), Valid: true} }

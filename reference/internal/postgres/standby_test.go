@@ -100,7 +100,7 @@ func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 			return err
 		},
 		"Import": func() error {
-			_, _, err := empty.Import(t.Context(), exportOf(10, nothing), importer, noon)
+			_, err := empty.Import(t.Context(), exportOf(10, nothing), importer, noon)
 			return err
 		},
 	} {
@@ -116,7 +116,7 @@ func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 		if err := <-done; err == nil {
 			t.Errorf("%s = nil, and no standby has the pet", name)
 		} else {
-			checkUnavailable(t, err, "the outcome is unknown", "its standby has not confirmed the commit")
+			checkUnavailable(t, err, "the outcome is unknown", "the synchronous standby was canceled")
 		}
 	}
 	standby.Restart()

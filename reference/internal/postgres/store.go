@@ -28,36 +28,27 @@
 // outcome. An asynchronous one may lack the last of them, and may then give the IDs of lost
 // pets to others.
 //
-// # Contexts and time
+// # Calls
 //
 // A call waits for a connection until its context ends, and for at most Options.Timeout.
-// Once it has one, it finishes, so that the outcome of a write is known and a client that
-// hangs up does not cost a connection. It gets at most Options.Timeout for that; a read
-// also ends at the deadline of its context. Lists of all keys and of the audit log get a
-// minute.
+// Once it has one, it finishes within Options.Timeout, so that the outcome of a write is
+// known and a client that hangs up does not cost a connection. Only a read also ends at the
+// deadline of its context.
 //
 // If the answer to a commit does not arrive, the write may be stored or not; if the wait
 // for a synchronous standby was canceled, a failover can lose the write. The error then
-// says that the outcome is unknown. All other errors of a write mean that it has stored
-// nothing.
+// wraps [ErrUnknown]. All other errors of a write mean that it has stored nothing.
 //
-// # Failures
-//
-// A call that has stored nothing and whose connection is lost is repeated with another
-// connection, and so is one that met a deadlock. When a connection is lost, hangs, or finds
-// its server read-only, all of them are replaced, at most once a second. So a Store
-// recovers from a restart or a failover by itself. Errors that can pass wrap
+// A call that has stored nothing is repeated if its connection is lost, or if the answer
+// passes at once, such as a deadlock. When a connection is lost, hangs, finds its server
+// read-only or its statements outdated, all of them are replaced, at most once a second.
+// So a Store recovers from a restart or a failover by itself. Errors that can pass wrap
 // [store.ErrUnavailable]. No error has the password.
 //
-// If the server has too many connections, calls share those that there are. A server that
-// is read-only answers reads, but [Store.Ping] returns an error.
-//
-// # Locks
-//
 // Requests with one idempotency key wait for each other, with an advisory lock. A pet with a
-// condition, and the first key, lock their table against other writes. Changes of keys
-// wait for each other at their end, so that the IDs in the audit log are in the order in
-// which the entries were committed. [Store.Import] locks all tables against writes.
+// condition, and the first key, lock their table against other writes. Entries of the audit
+// log wait for each other at the end of their transactions, so that their IDs are in the
+// order of the commits. [Store.Import] locks all tables against writes.
 //
 // # Upgrades
 //
@@ -77,13 +68,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -123,7 +114,6 @@ type Store struct {
 	views   *sql.DB // of connections of the pool, for package sqlkeys
 	timeout time.Duration
 	latest  int64 // version of the schema that this program knows
-	closed  atomic.Bool
 
 	resetting sync.Mutex
 	lastReset time.Time
@@ -141,12 +131,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return open(ctx, url, o.withDefaults(), ownMigrations())
 }
 
-func open(ctx context.Context, url string, o Options, m migrations) (*Store, error) {
+func open(ctx context.Context, url string, o Options, files fs.FS) (*Store, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
-	_, latest, err := m.prepare(ctx, config, o)
+	_, latest, err := prepare(ctx, config, o, files)
 	if err != nil {
 		return nil, err
 	}
@@ -163,22 +153,27 @@ func open(ctx context.Context, url string, o Options, m migrations) (*Store, err
 // Close waits for running calls and closes the connections. Later calls fail with
 // [store.ErrUnavailable]. A second Close does nothing.
 func (s *Store) Close() error {
-	if !s.closed.Swap(true) {
-		s.pool.Close()
-		return s.views.Close()
-	}
-	return nil
+	s.pool.Close()
+	return s.views.Close()
 }
 
-const pingText = `SELECT current_setting('transaction_read_only') = 'on', oldest FROM petstore_schema`
+// The rights are those that the statements of this package need.
+const pingText = `SELECT current_setting('transaction_read_only') = 'on', oldest,
+	(SELECT bool_and(has_table_privilege(name, privilege)) FROM (VALUES
+		('pets', '{SELECT,INSERT,UPDATE}'), ('idempotency_keys', '{SELECT,INSERT,UPDATE,DELETE}'),
+		('keys', '{SELECT,INSERT,UPDATE}'), ('audit', '{SELECT,INSERT}'),
+		('daily_use', '{SELECT,INSERT,UPDATE,DELETE}'), ('deprecated_use', '{SELECT,INSERT,UPDATE}'),
+		('deprecated_use_by_day', '{SELECT,INSERT,UPDATE,DELETE}')
+	) AS t (name, privileges), unnest(privileges::text[]) AS privilege)
+	FROM petstore_schema`
 
-// Ping returns an error if the database cannot be read, cannot be written, such as a
-// standby, or has tables that this program is too old for.
+// Ping returns an error if the database cannot be read, or cannot be written because it is a
+// standby or the user lacks rights on a table, or if this program is too old for its tables.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "check the database", func(ctx context.Context, conn *pgxpool.Conn) error {
-		var readOnly bool
+		var readOnly, allowed bool
 		var oldest int64
-		if err := conn.QueryRow(ctx, pingText).Scan(&readOnly, &oldest); err != nil {
+		if err := conn.QueryRow(ctx, pingText).Scan(&readOnly, &oldest, &allowed); err != nil {
 			return err
 		}
 		switch {
@@ -186,6 +181,8 @@ func (s *Store) Ping(ctx context.Context) error {
 			return errReadOnly
 		case oldest > s.latest:
 			return errTooOld
+		case !allowed:
+			return errNoRights
 		}
 		return nil
 	})
@@ -215,9 +212,6 @@ const (
 
 	// defaultConnectTimeout is for each server of the URL.
 	defaultConnectTimeout = 2 * time.Second
-
-	// defaultPingTimeout is for the check of a connection that was idle for a second.
-	defaultPingTimeout = time.Second
 )
 
 // Check returns an error if a URL, with the variables and files of PostgreSQL in the
@@ -238,62 +232,36 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the PostgreSQL database: %w", err)
 	}
-	given := parameters(databaseURL)
+	_, query, _ := strings.Cut(databaseURL, "?")
+	given, _ := url.ParseQuery(query) // pgx could
+	conn := c.ConnConfig
 	if !given.Has("pool_max_conns") {
 		c.MaxConns = defaultMaxConns
 	}
-	if !given.Has("pool_max_conn_lifetime_jitter") {
-		c.MaxConnLifetimeJitter = c.MaxConnLifetime / 10
-	}
-	if !given.Has("pool_ping_timeout") {
-		c.PingTimeout = defaultPingTimeout
-	}
-	if c.ConnConfig.ConnectTimeout == 0 {
-		c.ConnConfig.ConnectTimeout = defaultConnectTimeout
-	}
-	setSession(c.ConnConfig.RuntimeParams)
-	c.ConnConfig.OnNotice = noteUnconfirmed
-	abandonSoon(c)
-	if c.ConnConfig.RuntimeParams["application_name"] == "" {
-		c.ConnConfig.RuntimeParams["application_name"] = "petstore"
+	if conn.ConnectTimeout == 0 {
+		conn.ConnectTimeout = defaultConnectTimeout
 	}
 	// Of several servers only the primary can write.
-	if len(hosts(c)) > 1 && c.ConnConfig.ValidateConnect == nil && !given.Has("target_session_attrs") {
-		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	if len(hosts(c)) > 1 && conn.ValidateConnect == nil && !given.Has("target_session_attrs") {
+		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
+	conn.OnNotice = noteUnconfirmed
+	if conn.RuntimeParams["application_name"] == "" {
+		conn.RuntimeParams["application_name"] = "petstore"
+	}
+	// A user or a database may have others for other programs. PgBouncer sets these, too.
+	conn.RuntimeParams["client_encoding"], conn.RuntimeParams["datestyle"] = "UTF8", "ISO"
 	return c, nil
-}
-
-// setSession sets what a user, a database or a URL may set for other programs, and what
-// PgBouncer sets for each of its clients.
-func setSession(params map[string]string) {
-	for name, value := range map[string]string{"client_encoding": "UTF8", "datestyle": "ISO"} {
-		maps.DeleteFunc(params, func(given, _ string) bool { return strings.EqualFold(given, name) })
-		params[name] = value
-	}
-}
-
-// parameters returns the parameters of a URL that pgx could parse.
-func parameters(databaseURL string) url.Values {
-	_, query, _ := strings.Cut(databaseURL, "?")
-	values, _ := url.ParseQuery(query)
-	return values
 }
 
 // hosts returns the addresses of the servers in the order of the URL.
 func hosts(c *pgxpool.Config) []string {
+	address := func(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 	all := []string{address(c.ConnConfig.Host, c.ConnConfig.Port)}
 	for _, f := range c.ConnConfig.Fallbacks {
-		// With and without TLS, the same server is there twice.
-		if a := address(f.Host, f.Port); a != all[len(all)-1] {
-			all = append(all, a)
-		}
+		all = append(all, address(f.Host, f.Port))
 	}
-	return all
-}
-
-func address(host string, port uint16) string {
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+	return slices.Compact(all) // with and without TLS, the same server is there twice
 }
 
 // nameOf returns a name of the database for messages, without the password.

@@ -424,43 +424,6 @@ func limited(t *testing.T) string {
 	return url
 }
 
-// A server may end sessions that are idle. A call that finds all connections of the pool
-// ended succeeds with a new one, also if another call has just met the same.
-func TestIdleSessionsThatEnd(t *testing.T) {
-	const conns = 8
-	url := postgrestest.Database(t)
-	s := open(t, fmt.Sprintf("%s&pool_max_conns=%d", url, conns), postgres.Options{Timeout: time.Minute})
-	alter(t, url, "SET idle_session_timeout = 50")
-	beside := url + "&idle_session_timeout=0"
-	create := func() {
-		if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-			t.Errorf("CreatePet = %v", err)
-		}
-	}
-	for range 3 {
-		unlock := lock(t, beside, "LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
-		var wg sync.WaitGroup
-		for range conns {
-			wg.Go(create)
-		}
-		if err := waiting(t.Context(), beside, conns); err != nil {
-			t.Error(err)
-		}
-		unlock()
-		wg.Wait()
-		eventually(t, "the sessions have ended", func() error {
-			if n := query[int](t, beside, "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()"); n > 0 {
-				return fmt.Errorf("there are %d", n)
-			}
-			return nil
-		})
-		create()
-	}
-	if n := query[int](t, beside, "SELECT count(*)::int FROM pets"); n != 3*(conns+1) {
-		t.Errorf("%d pets are stored, want %d", n, 3*(conns+1))
-	}
-}
-
 // An import takes as long as it needs.
 func TestAnImportHasNoTimeLimit(t *testing.T) {
 	testenv.Long(t, "waits for a time limit")
@@ -469,7 +432,7 @@ func TestAnImportHasNoTimeLimit(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		return nil
 	})
-	if _, _, err := s.Import(t.Context(), x, importer, noon); err != nil {
+	if _, err := s.Import(t.Context(), x, importer, noon); err != nil {
 		t.Errorf("Import = %v", err)
 	}
 }

@@ -138,15 +138,14 @@ func export(t *testing.T, path string) (names []string, err error) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	err = sqlite.Export(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, func(x store.Export) error {
-		for pet, err := range x.Pets {
-			if err != nil {
-				return err
-			}
-			names = append(names, pet.Name)
-		}
-		for _, err := range x.Keys { // which have a column that older versions lack
-			if err != nil {
-				return err
+		for _, table := range x.Tables {
+			for row, err := range table.Rows { // keys have a column that older versions lack
+				if err != nil {
+					return err
+				}
+				if table.Name == "pets" {
+					names = append(names, row[1].(string))
+				}
 			}
 		}
 		return nil

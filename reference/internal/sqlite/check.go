@@ -172,7 +172,7 @@ func (r *Report) count(ctx context.Context, conn *sql.Conn) error {
 
 // rows examines each row: whether the store could have written it.
 func (r *Report) rows(ctx context.Context, conn *sql.Conn) error {
-	x := newExport(ctx, conn)
+	x := newContent(ctx, conn)
 	reused := eachRow(ctx, conn, scanPet, `SELECT `+petColumns+` FROM pets
 		WHERE id > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'pets')`)
 	return cmp.Or(
@@ -195,7 +195,7 @@ func (r *Report) rows(ctx context.Context, conn *sql.Conn) error {
 		checkRows(r, x.DailyUse, func(u store.DailyUse) (string, error) {
 			return fmt.Sprintf("daily use of %q", u.Owner), u.Validate()
 		}),
-		checkRows(r, x.IdempotentRequests, func(q store.IdempotentRequest) (string, error) {
+		checkRows(r, x.IdempotentRequests, func(q idempotentRequest) (string, error) {
 			return fmt.Sprintf("idempotency key %q of %q", q.Key, q.Owner), q.Validate()
 		}),
 		checkRows(r, reused, func(p store.Pet) (string, error) {
@@ -243,4 +243,54 @@ func checkKey(k store.Key) error {
 	}
 	_, limits := k.LimitsPlan()
 	return cmp.Or(store.CheckKey(k.NewKey), limits)
+}
+
+// content is everything in a database.
+type content struct {
+	Pets               iter.Seq2[store.Pet, error]
+	Keys               iter.Seq2[store.Key, error]
+	Audit              iter.Seq2[store.AuditEntry, error]
+	DailyUse           iter.Seq2[store.DailyUse, error]
+	DeprecatedUse      iter.Seq2[store.DeprecatedUse, error]
+	DeprecatedUseByDay iter.Seq2[store.DeprecatedUse, error]
+	IdempotentRequests iter.Seq2[idempotentRequest, error]
+}
+
+// An idempotentRequest is the key of a request that created a pet, and that pet.
+type idempotentRequest struct {
+	store.IdempotencyKey
+	Pet int64 // its ID
+}
+
+// newContent returns the content of a file that does not change. Each of its sequences
+// keeps the only connection while it is iterated.
+func newContent(ctx context.Context, on querier) content {
+	return content{
+		Pets:          eachRow(ctx, on, scanPet, `SELECT `+petColumns+` FROM pets ORDER BY id`),
+		Keys:          eachKey(ctx, on),
+		Audit:         eachRow(ctx, on, scanAudit, `SELECT `+auditColumns+` FROM audit ORDER BY id`),
+		DailyUse:      eachRow(ctx, on, scanDailyUse, `SELECT day, owner, allowed, denied FROM daily_use`),
+		DeprecatedUse: eachRow(ctx, on, scanDeprecatedUse, `SELECT operation, owner, count, last, 0 FROM deprecated_use`),
+		DeprecatedUseByDay: eachRow(ctx, on, func(row scanner) (u store.DeprecatedUse, err error) {
+			var day int64
+			err = row.Scan(&day, &u.Operation, &u.Owner, &u.Count)
+			u.Last = dayOf(day)
+			return u, err
+		}, `SELECT day, operation, owner, count FROM deprecated_use_by_day`),
+		IdempotentRequests: eachRow(ctx, on, scanIdempotentRequest, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`),
+	}
+}
+
+func scanPet(row scanner) (p store.Pet, err error) {
+	err = row.Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status)
+	return p, err
+}
+
+func scanIdempotentRequest(row scanner) (r idempotentRequest, err error) {
+	var fingerprint []byte
+	var at int64
+	err = row.Scan(&r.Owner, &r.Key, &fingerprint, &at, &r.Pet)
+	copy(r.Fingerprint[:], fingerprint) // the schema has a check of its length
+	r.At = instant(at)
+	return r, err
 }

@@ -2,10 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -51,10 +54,13 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	x := newExport(ctx, db)
-	x.From = printable(f.path)
-	if err := db.QueryRowContext(ctx, lastIDsText).Scan(&x.LastPet, &x.LastAudit); err != nil {
-		return f.explain("read", err)
+	x := store.Export{From: printable(f.path)}
+	for _, t := range exported {
+		table, err := exportTable(ctx, db, t.name, t.columns)
+		if err != nil {
+			return f.explain("read", err)
+		}
+		x.Tables = append(x.Tables, table)
 	}
 	return do(x)
 }
@@ -111,41 +117,66 @@ func (f file) checkExport(ctx context.Context, name string) (Report, error) {
 	return r, nil
 }
 
-// lastIDsText asks the tables, too, as SQLite does for the next ID: the table of the last IDs
-// is an ordinary one, which a program that repairs a file may leave incomplete.
-const lastIDsText = `SELECT
-	max(coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'pets'), 0), coalesce((SELECT max(id) FROM pets), 0)),
-	max(coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'audit'), 0), coalesce((SELECT max(id) FROM audit), 0))`
+// exported are the tables of an export and their columns, which have the same names in
+// PostgreSQL. Other tables refer to pets.
+var exported = []struct{ name, columns string }{
+	{"pets", "id, name, category_id, status"},
+	{"idempotency_keys", "owner, key, fingerprint, pet, at"},
+	{"keys", "id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked"},
+	{"audit", "id, at, actor, source, action, target, detail"},
+	{"daily_use", "owner, day, allowed, denied"},
+	{"deprecated_use", "operation, owner, count, last"},
+	{"deprecated_use_by_day", "day, operation, owner, count"},
+}
 
-// newExport returns the content of a file that does not change. Each of its sequences
-// keeps the only connection while it is iterated.
-func newExport(ctx context.Context, on querier) store.Export {
-	return store.Export{
-		Pets:          eachRow(ctx, on, scanPet, `SELECT `+petColumns+` FROM pets ORDER BY id`),
-		Keys:          eachKey(ctx, on),
-		Audit:         eachRow(ctx, on, scanAudit, `SELECT `+auditColumns+` FROM audit ORDER BY id`),
-		DailyUse:      eachRow(ctx, on, scanDailyUse, `SELECT day, owner, allowed, denied FROM daily_use`),
-		DeprecatedUse: eachRow(ctx, on, scanDeprecatedUse, `SELECT operation, owner, count, last, 0 FROM deprecated_use`),
-		DeprecatedUseByDay: eachRow(ctx, on, func(row scanner) (u store.DeprecatedUse, err error) {
-			var day int64
-			err = row.Scan(&day, &u.Operation, &u.Owner, &u.Count)
-			u.Last = dayOf(day)
-			return u, err
-		}, `SELECT day, operation, owner, count FROM deprecated_use_by_day`),
-		IdempotentRequests: eachRow(ctx, on, scanIdempotentRequest, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`),
+// conversions are of values that SQLite stores as numbers or texts, by column.
+var conversions = map[string]func(any) (any, error){
+	"at": exportInstant, "created": exportInstant, "expires": exportInstant, "revoked": exportInstant, "last": exportInstant,
+	"day":    func(v any) (any, error) { return dayOf(v.(int64)), nil },
+	"quotas": exportTexts, "limits": exportTexts,
+}
+
+func exportInstant(v any) (any, error) {
+	if v == nil {
+		return nil, nil
 	}
+	return instant(v.(int64)), nil
 }
 
-func scanPet(row scanner) (p store.Pet, err error) {
-	err = row.Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status)
-	return p, err
+func exportTexts(v any) (any, error) {
+	texts := []string{}
+	err := json.Unmarshal([]byte(v.(string)), &texts)
+	return texts, err
 }
 
-func scanIdempotentRequest(row scanner) (r store.IdempotentRequest, err error) {
-	var fingerprint []byte
-	var at int64
-	err = row.Scan(&r.Owner, &r.Key, &fingerprint, &at, &r.Pet)
-	copy(r.Fingerprint[:], fingerprint) // the schema has a check of its length
-	r.At = instant(at)
-	return r, err
+// lastIDText asks the table, too, as SQLite does for the next ID.
+const lastIDText = `SELECT coalesce(max(id), 0) FROM (SELECT id FROM %[1]s UNION ALL SELECT seq FROM sqlite_sequence WHERE name = '%[1]s')`
+
+// exportTable returns a table of a file that does not change. Its rows keep the only
+// connection while they are iterated.
+func exportTable(ctx context.Context, on *sql.DB, name, columns string) (t store.Table, err error) {
+	t = store.Table{Name: name, Columns: strings.Split(columns, ", ")}
+	if name == "pets" || name == "audit" {
+		if err := on.QueryRowContext(ctx, fmt.Sprintf(lastIDText, name)).Scan(&t.LastID); err != nil {
+			return t, err
+		}
+	}
+	t.Rows = eachRow(ctx, on, func(row scanner) ([]any, error) {
+		values, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
+		for i := range into {
+			into[i] = &values[i]
+		}
+		if err := row.Scan(into...); err != nil {
+			return nil, err
+		}
+		for i, column := range t.Columns {
+			if convert := conversions[column]; convert != nil {
+				if values[i], err = convert(values[i]); err != nil {
+					return nil, fmt.Errorf("table %s, column %s: %w", name, column, err)
+				}
+			}
+		}
+		return values, nil
+	}, "SELECT "+columns+" FROM "+name)
+	return t, nil
 }

@@ -141,9 +141,3 @@ func (k IdempotencyKey) Validate() error {
 		checkText("idempotency key", k.Key),
 		checkTime("time of the request", k.At))
 }
-
-// An IdempotentRequest is the key of a request that created a pet, and that pet.
-type IdempotentRequest struct {
-	IdempotencyKey
-	Pet int64 // its ID
-}

@@ -132,20 +132,20 @@ func checkTime(what string, t time.Time) error {
 	return nil
 }
 
-// An Export is everything in a database as of one instant, to be copied to another. Its
-// sequences can be read once, and read the database while they are iterated. After an
-// error a sequence has no more rows.
+// An Export is everything in a database as of one instant, to be copied to another.
 type Export struct {
-	From string // the file that it comes from, for the audit log; as in AuditEntry.Target
+	From   string  // the file that it comes from, for the audit log; as in AuditEntry.Target
+	Tables []Table // in an order in which rows refer to those of earlier tables only
+}
 
-	Pets               iter.Seq2[Pet, error] // by ID
-	Keys               iter.Seq2[Key, error]
-	Audit              iter.Seq2[AuditEntry, error] // by ID
-	DailyUse           iter.Seq2[DailyUse, error]
-	DeprecatedUse      iter.Seq2[DeprecatedUse, error] // the sums; without Recent
-	DeprecatedUseByDay iter.Seq2[DeprecatedUse, error] // Last is 00:00 UTC of the day; without Recent
-	IdempotentRequests iter.Seq2[IdempotentRequest, error]
+// A Table is a table of an [Export].
+type Table struct {
+	Name    string
+	Columns []string
+	LastID  int64 // the largest ID that a row ever had; 0: there was none, or IDs are no numbers
 
-	LastPet   int64 // the largest ID that a pet ever had; 0: there was none
-	LastAudit int64 // the same of audit entries
+	// Rows has the values of the columns, each an int64, a string, a []byte, a []string, a
+	// time.Time or nil. It can be read once, and reads the database meanwhile. After an error
+	// there are no more rows.
+	Rows iter.Seq2[[]any, error]
 }

@@ -11,9 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,9 +22,6 @@ import (
 // startTimeout is how long a server may take to start or to follow another.
 const startTimeout = 2 * time.Minute
 
-// count numbers the data directories.
-var count atomic.Int64
-
 // A Server is one PostgreSQL server. Its methods fail the test that started it.
 type Server struct {
 	Addr string // host:port
@@ -36,6 +31,7 @@ type Server struct {
 	settings []string
 	cmd      *exec.Cmd
 	ended    chan struct{} // closed when cmd has ended
+	frozen   []int         // processes
 }
 
 // Start starts a server with settings such as "max_connections=10", and waits until it
@@ -46,21 +42,27 @@ type Server struct {
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	require(t)
-	data, err := newData()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := start(t, data, settings)
+	s, err := startNew(t, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
+func startNew(t testing.TB, settings []string) (*Server, error) {
+	data, err := newPath("data")
+	if err != nil {
+		return nil, err
+	}
+	if err := initialize(data); err != nil {
+		return nil, err
+	}
+	return start(t, data, settings)
+}
+
 // start starts a server on a free port. Without a test it runs until this process ends.
 func start(t testing.TB, data string, settings []string) (s *Server, err error) {
-	const attempts = 5 // another process may take the port meanwhile
-	for range attempts {
+	for range 5 { // another process may take the port meanwhile
 		s = &Server{t: t, data: data, settings: settings}
 		if s.Addr, err = freeAddr(); err != nil {
 			return nil, err
@@ -73,15 +75,6 @@ func start(t testing.TB, data string, settings []string) (s *Server, err error) 
 		t.Cleanup(s.remove)
 	}
 	return s, err
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 func (s *Server) start() error {
@@ -101,8 +94,6 @@ func (s *Server) start() error {
 	defer log.Close()
 	cmd, ended := command("postgres", args...), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr.Setpgid = true // an interrupted test stops it by itself
-	dieWithParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -124,12 +115,8 @@ func (s *Server) check() error {
 	if !s.runs() {
 		return errEnded
 	}
-	var data string
-	if err := s.query("SELECT current_setting('data_directory')", &data); err != nil {
-		return err
-	}
-	if data != s.data {
-		return fmt.Errorf("another server answers on %s", s.Addr)
+	if data, err := query[string](s, "SELECT current_setting('data_directory')"); err != nil || data != s.data {
+		return fmt.Errorf("the server with data %q answers on %s: %w", data, s.Addr, err)
 	}
 	return nil
 }
@@ -148,9 +135,7 @@ func (s *Server) runs() bool {
 }
 
 // URL returns the URL of a database on the server, as its superuser.
-func (s *Server) URL(database string) string {
-	return s.UserURL(userName, password, database)
-}
+func (s *Server) URL(database string) string { return s.UserURL(userName, Password, database) }
 
 // UserURL returns the URL of a database for a user.
 func (s *Server) UserURL(user, password, database string) string {
@@ -160,40 +145,19 @@ func (s *Server) UserURL(user, password, database string) string {
 	}).String()
 }
 
-// Password is the password in [Server.URL], which nothing must show.
-const Password = password
-
 // Exec runs statements in a database.
 func (s *Server) Exec(database string, statements ...string) {
 	s.t.Helper()
 	Exec(s.t, s.URL(database), statements...)
 }
 
-// eventually calls f until it succeeds, and returns its last error if it does not in
-// time.
-func eventually(f func() error) error {
-	deadline := time.Now().Add(startTimeout)
-	for {
-		err := f()
-		if err == nil || errors.Is(err, errEnded) || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// Kill kills the server with SIGKILL, like a crash.
+// Kill kills all processes of the server with SIGKILL, like a crash.
 func (s *Server) Kill() {
-	if !s.runs() {
-		return
+	s.t.Helper()
+	if s.runs() {
+		s.signalAll(syscall.SIGKILL)
+		<-s.ended
 	}
-	// Its processes would notice by themselves, but still answer for a moment. A stopped
-	// server starts no further ones.
-	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
-	for pid := range family(s.cmd.Process.Pid) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	s.end(syscall.SIGKILL)
 }
 
 // Stop stops the server as an operator does for a restart: it ends all connections
@@ -212,85 +176,69 @@ func (s *Server) end(sig syscall.Signal) {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	// The processes of a killed server keep its data in use until they have ended.
-	var err error
-	for range 100 {
-		if err = s.start(); !errors.Is(err, errEnded) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if err != nil {
+	if err := eventually(s.start); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // Freeze stops the server with SIGSTOP: until Thaw its connections stay open and it
-// answers nothing. It waits until the signal has had its effect on all processes, also on
-// one that was started meanwhile.
+// answers nothing.
 func (s *Server) Freeze() {
 	s.t.Helper()
-	for range 1000 {
-		s.signalAll(syscall.SIGSTOP)
-		stopped := true
-		for _, state := range family(s.cmd.Process.Pid) {
-			stopped = stopped && (state == 'T' || state == 'Z')
-		}
-		if stopped {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	s.t.Fatal("the server does not stop")
+	s.frozen = s.signalAll(syscall.SIGSTOP)
 }
 
 // Thaw continues a frozen server.
-func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
+func (s *Server) Thaw() {
+	for _, pid := range s.frozen {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+	s.frozen = nil
+}
 
-func (s *Server) signalAll(sig syscall.Signal) {
+// signalAll sends a signal to all processes of the server, and returns them.
+func (s *Server) signalAll(sig syscall.Signal) []int {
 	s.t.Helper()
+	if len(s.frozen) > 0 {
+		s.Thaw()
+	}
+	conn, err := pgx.Connect(context.Background(), s.URL("postgres"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	parent := s.cmd.Process.Pid
-	for pid := range family(parent) {
-		if err := syscall.Kill(pid, sig); err != nil && pid == parent {
-			s.t.Fatal(err)
-		}
+	_ = syscall.Kill(parent, syscall.SIGSTOP) // then it starts no further ones
+	var pids []int
+	if err := conn.QueryRow(context.Background(), "SELECT array_agg(pid) FROM pg_stat_activity").Scan(&pids); err != nil {
+		s.t.Fatal(err)
 	}
+	pids = append(pids, parent)
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, sig)
+	}
+	return pids
 }
 
-// remove stops the server and removes its data.
+// remove stops the server and removes its data. A server that was killed starts once more,
+// which removes what it has left behind in the kernel.
 func (s *Server) remove() {
-	if s.runs() {
-		s.signalAll(syscall.SIGCONT)
-		s.end(syscall.SIGQUIT)
+	s.Thaw()
+	if !s.runs() {
+		_ = s.start()
 	}
-	s.removeSharedMemory()
+	s.end(syscall.SIGQUIT)
 	_ = os.RemoveAll(s.data)
-}
-
-// removeSharedMemory removes what a killed server has left behind in the kernel.
-func (s *Server) removeSharedMemory() {
-	pidFile, err := os.ReadFile(filepath.Join(s.data, "postmaster.pid"))
-	lines := strings.Split(string(pidFile), "\n")
-	if err != nil || len(lines) < 7 {
-		return // it was stopped
-	}
-	if keys := strings.Fields(lines[6]); len(keys) == 2 {
-		if _, err := strconv.Atoi(keys[1]); err == nil {
-			_ = exec.Command("ipcrm", "-m", keys[1]).Run()
-		}
-	}
 }
 
 // StartStandby starts a standby that follows the server and can be read. It stops when
 // the test ends.
 func (s *Server) StartStandby() *Server {
 	s.t.Helper()
-	data := filepath.Join(filepath.Dir(s.data), "data"+strconv.FormatInt(count.Add(1), 10))
-	host, port, err := net.SplitHostPort(s.Addr)
+	data, err := newPath("data")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	out, err := command("pg_basebackup", "--pgdata", data, "--host", host, "--port", port, "--username", userName,
+	out, err := command("pg_basebackup", "--pgdata", data, "--dbname", s.URL("postgres"),
 		"--checkpoint", "fast", "--write-recovery-conf", "--no-sync").CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("pg_basebackup: %v: %s", err, out)
@@ -306,38 +254,77 @@ func (s *Server) StartStandby() *Server {
 func (s *Server) Synchronous() {
 	s.t.Helper()
 	s.Exec("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
-	if err := eventually(s.checkSynchronous); err != nil {
+	if err := eventually(func() error {
+		follows, err := query[bool](s, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+		if err == nil && !follows {
+			err = errors.New(s.Addr + " has no synchronous standby")
+		}
+		return err
+	}); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-func (s *Server) checkSynchronous() error {
-	var follows bool
-	err := s.query("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')", &follows)
-	if err == nil && !follows {
-		err = errors.New(s.Addr + " has no synchronous standby")
-	}
-	return err
 }
 
 // Promote makes a standby a primary, and returns once it is one. Its commits wait for no
 // other standby.
 func (s *Server) Promote() {
 	s.t.Helper()
-	var ok bool
-	if err := s.query("SELECT pg_promote(true, "+strconv.Itoa(int(startTimeout.Seconds()))+")", &ok); err != nil || !ok {
+	ok, err := query[bool](s, fmt.Sprintf("SELECT pg_promote(true, %d)", int(startTimeout.Seconds())))
+	if err != nil || !ok {
 		s.t.Fatalf("pg_promote of %s = %v, %v", s.Addr, ok, err)
 	}
 	s.Exec("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
 }
 
-func (s *Server) query(text string, into any) error {
+// query returns the only value of the answer to a statement.
+func query[T any](s *Server, text string) (value T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
-		return err
+		return value, err
 	}
 	defer conn.Close(ctx)
-	return conn.QueryRow(ctx, text).Scan(into)
+	return value, conn.QueryRow(ctx, text).Scan(&value)
+}
+
+// startPooler starts PgBouncer in transaction mode in front of the server with a database.
+func startPooler(program, databaseURL string) (addr string, err error) {
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return "", err
+	}
+	if addr, err = freeAddr(); err != nil {
+		return "", err
+	}
+	path, err := newPath("pooler")
+	if err != nil {
+		return "", err
+	}
+	host, port, _ := strings.Cut(addr, ":")
+	if err := writeFile(path, fmt.Sprintf(`[databases]
+* = host=%s port=%d user=%s password=%s
+[pgbouncer]
+listen_addr = %s
+listen_port = %s
+unix_socket_dir =
+pool_mode = transaction
+default_pool_size = 8
+max_client_conn = 1000
+server_login_retry = 1
+auth_type = any
+pidfile = %s
+`, config.Host, config.Port, config.User, config.Password, host, port, filepath.Join(filepath.Dir(path), "pooler"+port+".pid"))); err != nil {
+		return "", err
+	}
+	if err := background(program, "-q", path).Start(); err != nil {
+		return "", err
+	}
+	return addr, eventually(func() error {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
 }

@@ -16,12 +16,21 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
+)
+
+const (
+	userName = "postgres"
+
+	// Password is that in [Server.URL], which nothing must show.
+	Password = "pass-Wort-4711"
 )
 
 // binaries returns the directory with PostgreSQL's binaries, or "". PATH often has only
@@ -32,17 +41,11 @@ func binaries() string {
 			return filepath.Dir(real) // where all of them are
 		}
 	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	found, _ := filepath.Glob("/usr/lib/postgresql/[1-9][0-9]/bin")
 	if len(found) == 0 {
 		return ""
 	}
-	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }))
-}
-
-// version returns 15 for /usr/lib/postgresql/15/bin/initdb.
-func version(initdb string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
-	return n
+	return slices.Max(found)
 }
 
 // tryToRun returns why PostgreSQL cannot run here: it is not on the machine, or root may
@@ -70,62 +73,62 @@ func unprivileged() *syscall.Credential {
 		return nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
-		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
-		if uidErr == nil && gidErr == nil {
+		if u, err := user.Lookup(name); err == nil {
+			uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+			gid, _ := strconv.ParseUint(u.Gid, 10, 32)
 			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		}
 	}
 	return &syscall.Credential{Uid: 65534, Gid: 65534}
 }
 
-// command returns a command of PostgreSQL that runs as the unprivileged user.
+// command returns a command of PostgreSQL.
 func command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(binaries(), name), args...)
-	// Variables of the environment must not matter, such as PGHOST.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PGPASSWORD=" + password, "LC_ALL=C", "TZ=UTC"}
+	return background(filepath.Join(binaries(), name), args...)
+}
+
+// background returns a command that runs as the unprivileged user, and that an interrupt of
+// the test does not reach. Variables of the environment do not matter to it, such as PGHOST.
+func background(path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged()}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged(), Setpgid: true}
 	return cmd
 }
 
-const (
-	// user and password are those of every server. The password is easy to find in
-	// what a test prints.
-	userName = "postgres"
-	password = "pass-Wort-4711"
-)
+// janitorText waits for the end of this process, however it ends, stops what it has started,
+// and removes the directory.
+const janitorText = `read _
+for p in "$1"/*/postmaster.pid "$1"/*.pid; do [ -f "$p" ] && kill -QUIT $(head -n 1 "$p"); done
+for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`
 
-// A dataFolder is a directory that is removed when this process ends, however it ends.
-type dataFolder struct {
-	path  string
-	alive io.Closer // closed by the end of this process, and kept from the garbage collector here
-}
+// janitor is the input of the janitor, which is kept from the garbage collector here.
+var janitor io.Closer
 
 // folder returns the directory with the data of all servers of this test binary.
-var folder = sync.OnceValues(makeFolder)
-
-func makeFolder() (f dataFolder, err error) {
-	if f.path, err = os.MkdirTemp("", "postgrestest"); err != nil {
-		return f, err
+var folder = sync.OnceValues(func() (path string, err error) {
+	if path, err = os.MkdirTemp("", "postgrestest"); err != nil {
+		return "", err
 	}
 	if c := unprivileged(); c != nil {
-		if err := os.Chown(f.path, int(c.Uid), int(c.Gid)); err != nil {
-			return f, err
+		if err := os.Chown(path, int(c.Uid), int(c.Gid)); err != nil {
+			return "", err
 		}
 	}
-	// A shared server has no test at whose end it could be removed. The shell reads until
-	// the end of this process closes the pipe. Then the servers may still be stopping.
-	janitor := exec.Command("/bin/sh", "-c", `read _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`, "sh", f.path)
-	if f.alive, err = janitor.StdinPipe(); err != nil {
-		return f, err
+	cmd := background("/bin/sh", "-c", janitorText, "sh", path)
+	if janitor, err = cmd.StdinPipe(); err != nil {
+		return "", err
 	}
-	janitor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // survives an interrupt of the test
-	return f, janitor.Start()
+	return path, cmd.Start()
+})
+
+var count atomic.Int64
+
+// newPath returns a path in the folder that is free.
+func newPath(prefix string) (string, error) {
+	dir, err := folder()
+	return filepath.Join(dir, prefix+strconv.FormatInt(count.Add(1), 10)), err
 }
 
 // writeFile writes a file that the user of the servers can read, whatever the umask is.
@@ -133,56 +136,45 @@ func writeFile(path, text string) error {
 	return errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o644))
 }
 
-// template returns the data directory of a server that has never run. A copy of it is
-// ready ten times sooner than initdb.
-var template = sync.OnceValues(makeTemplate)
-
-func makeTemplate() (string, error) {
-	base, err := folder()
+// initialize makes a data directory. Texts are ordered as a person would, so that a test
+// notices a statement that needs the order of bytes and does not say so.
+func initialize(data string) error {
+	if err := writeFile(data+".password", Password+"\n"); err != nil {
+		return err
+	}
+	out, err := command("initdb", "--pgdata", data, "--username", userName, "--pwfile", data+".password", "--auth", "scram-sha-256",
+		"--encoding", "UTF8", "--no-locale", "--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync", "--no-instructions").CombinedOutput()
 	if err != nil {
-		return "", err
+		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	dir, passwordFile := filepath.Join(base.path, "template"), filepath.Join(base.path, "password")
-	if err := writeFile(passwordFile, password+"\n"); err != nil {
-		return "", err
-	}
-	args := []string{
-		"--pgdata", dir, "--username", userName, "--pwfile", passwordFile, "--auth", "scram-sha-256",
-		"--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions",
-	}
-	// Texts are ordered as a person would, so that a test notices a statement that needs
-	// the order of bytes and does not say so. Old versions lack that.
-	icu := append([]string{"--locale-provider", "icu", "--icu-locale", "en-US"}, args...)
-	if command("initdb", icu...).Run() == nil {
-		return dir, nil
-	}
-	if out, err := command("initdb", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("initdb: %w: %s", err, out)
-	}
-	return dir, nil
+	return nil
 }
 
-// newData returns a new data directory.
-func newData() (string, error) {
-	from, err := template()
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(filepath.Dir(from), "data"+strconv.FormatInt(count.Add(1), 10))
-	if out, err := exec.Command("cp", "-a", from, dir).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("copy the template: %w: %s", err, out)
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// eventually calls f until it succeeds, and returns its last error if it does not in
+// time.
+func eventually(f func() error) error {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
+		err := f()
+		if err == nil || err == errEnded || time.Now().After(deadline) {
+			return err
+		}
 	}
-	return dir, nil
 }
 
 // shared starts the server that the tests of this binary share.
-var shared = sync.OnceValues(func() (*Server, error) {
-	data, err := newData()
-	if err != nil {
-		return nil, err
-	}
-	return start(nil, data, []string{"max_connections=200"})
-})
+var shared = sync.OnceValues(func() (*Server, error) { return startNew(nil, []string{"max_connections=200"}) })
+
+// empty has the databases of the shared server that no test uses now.
+var empty = make(chan string, 1000)
 
 // Database returns the URL of an empty database on a server that all tests of this binary
 // share. When the test ends, the database is emptied for another test: to create and to
@@ -198,7 +190,7 @@ func Database(t testing.TB) string {
 	select {
 	case name = <-empty:
 	default:
-		name = "test" + strconv.Itoa(os.Getpid()) + "_" + strconv.FormatInt(count.Add(1), 10)
+		name = fmt.Sprintf("test%d_%d", os.Getpid(), count.Add(1))
 		Exec(t, s.URL("postgres"), "CREATE DATABASE "+name)
 	}
 	t.Cleanup(func() {
@@ -217,9 +209,6 @@ const dropSchemas = `DO $$ DECLARE name text; BEGIN
 		EXECUTE format('DROP SCHEMA %I CASCADE', name);
 	END LOOP;
 END $$`
-
-// empty has the databases of the shared server that no test uses now.
-var empty = make(chan string, 1000)
 
 // Exec runs statements in the database with a URL.
 func Exec(t testing.TB, url string, statements ...string) {
@@ -246,74 +235,18 @@ var poolers sync.Map
 // if the environment has GATEHOUSE_REQUIRE_SERVERS=1.
 func Pooled(t testing.TB, databaseURL string) string {
 	t.Helper()
-	program := pooler()
-	if program == "" {
-		testenv.Missing(t, "pgbouncer")
-	}
-	config, err := pgx.ParseConfig(databaseURL)
+	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		t.Fatal(err)
+		if program, err = exec.LookPath("/usr/sbin/pgbouncer"); err != nil { // PATH of a user often lacks it
+			testenv.Missing(t, "pgbouncer")
+		}
 	}
-	server := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
-	start, _ := poolers.LoadOrStore(server, sync.OnceValues(func() (string, error) { return startPooler(program, config) }))
+	_, server, _ := strings.Cut(databaseURL, "@")
+	server, _, _ = strings.Cut(server, "/")
+	start, _ := poolers.LoadOrStore(server, sync.OnceValues(func() (string, error) { return startPooler(program, databaseURL) }))
 	addr, err := start.(func() (string, error))()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Replace(databaseURL, server, addr, 1)
-}
-
-// startPooler starts PgBouncer in front of a server, and returns its address. It runs until
-// this process ends.
-func startPooler(program string, config *pgx.ConnConfig) (string, error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return "", err
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", err
-	}
-	base, err := folder()
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(base.path, "pooler"+strconv.FormatInt(count.Add(1), 10))
-	if err := writeFile(file, fmt.Sprintf(`[databases]
-* = host=%s port=%d user=%s password=%s
-[pgbouncer]
-listen_addr = %s
-listen_port = %s
-unix_socket_dir =
-pool_mode = transaction
-default_pool_size = 8
-max_client_conn = 1000
-server_login_retry = 1
-auth_type = any
-`, config.Host, config.Port, config.User, config.Password, host, port)); err != nil {
-		return "", err
-	}
-	cmd := exec.Command(program, "-q", file)
-	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: unprivileged()}
-	dieWithParent(cmd.SysProcAttr)
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	return addr, eventually(func() error {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			err = conn.Close()
-		}
-		return err
-	})
-}
-
-// pooler returns the path of PgBouncer, or "". PATH of a user often lacks it.
-func pooler() string {
-	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
 }
