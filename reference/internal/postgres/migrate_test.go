@@ -161,6 +161,16 @@ func TestAUserWithFewRights(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil {
 		t.Errorf("Ping = %v", err)
 	}
+	for _, table := range []string{"pets", "idempotency_keys", "keys", "audit", "daily_use", "deprecated_use", "deprecated_use_by_day"} {
+		_, name, _ := strings.Cut(few, "//")
+		user, _, _ := strings.Cut(name, ":")
+		postgrestest.Exec(t, url, "REVOKE INSERT ON "+table+" FROM "+user)
+		checkUnavailable(t, s.Ping(t.Context()), "lacks rights on its tables")
+		postgrestest.Exec(t, url, "GRANT INSERT ON "+table+" TO "+user)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping with the rights again = %v", err)
+	}
 	_, err = postgres.OpenVersion(t.Context(), few, postgres.Options{}, tomorrow(t))
 	checkText(t, err, "upgrade PostgreSQL database", "to migrate or import, use the owner of the tables")
 }

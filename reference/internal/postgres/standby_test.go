@@ -28,7 +28,7 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 	admin := store.Actor{Name: "admin"}
 	key, err := open(t, primary.URL("postgres"), postgres.Options{}).CreateKey(t.Context(), store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, admin)
 	must(t, err)
-	s := openSoon(t, primary.URL("postgres"), postgres.Options{Timeout: short})
+	s := openSoon(t, primary.URL("postgres"), postgres.Options{Timeout: 300 * time.Millisecond})
 	standby := primary.StartStandby()
 	primary.Synchronous()
 	once := func() (store.Pet, error) {
