@@ -60,11 +60,8 @@ func TestAuditIDsAreInTheOrderOfCommits(t *testing.T) {
 		for caller := range callers {
 			writers.Go(func() {
 				for n := range each {
-					var err error
+					err := s.AddAudit(t.Context(), store.AuditEntry{At: noon, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"})
 					if n%2 == 0 {
-						e := store.AuditEntry{At: noon, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"}
-						err = s.AddAudit(t.Context(), e)
-					} else {
 						d := store.Digest{1, byte(server), byte(caller), byte(n)}
 						_, err = s.CreateKey(t.Context(), store.NewKey{Digest: d, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, store.Actor{Name: "admin"})
 					}
@@ -98,8 +95,8 @@ func TestAuditIDsAreInTheOrderOfCommits(t *testing.T) {
 			seen[e.ID], last = true, max(last, e.ID)
 		}
 	}
-	if len(seen) != servers*callers*each {
-		t.Errorf("the audit log has %d entries, want %d", len(seen), servers*callers*each)
+	if want := servers * callers * each * 3 / 2; len(seen) != want {
+		t.Errorf("the audit log has %d entries, want %d", len(seen), want)
 	}
 }
 
