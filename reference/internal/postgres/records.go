@@ -14,7 +14,7 @@ import (
 const (
 	insertAuditText = `INSERT INTO audit (at, actor, source, action, target, detail) VALUES ($1, $2, $3, $4, $5, $6)`
 	listAuditText   = `SELECT id, at, actor, source, action, target, detail FROM audit
-		WHERE at >= $2 OR $2 IS NULL ORDER BY at DESC, id DESC LIMIT $1`
+		WHERE at >= $2 ORDER BY at DESC, id DESC LIMIT $1`
 
 	// A statement can change a row once, so sums come first. All servers write rows in
 	// the same order, so that none waits for another in a circle.
@@ -88,7 +88,7 @@ func (s *Store) ListAudit(ctx context.Context, q store.AuditQuery) ([]store.Audi
 		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.From, &e.Action, &e.Target, &e.Detail)
 		e.At = e.At.UTC()
 		return e, err
-	}, listAuditText, q.Limit, orNull(q.Since))
+	}, listAuditText, q.Limit, q.Since.UTC())
 }
 
 // pruneStep is how many rows one statement removes, which takes much less than the
@@ -190,11 +190,3 @@ func readAll[T any](ctx context.Context, s *Store, doing string, scan pgx.RowToF
 
 // toMicroseconds returns a time with the precision that timestamptz has, in UTC.
 func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
-
-// orNull returns nil, which is stored as NULL, for the zero time.
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}

@@ -24,16 +24,6 @@ func one(t *testing.T, url, text string) (n int) {
 	return n
 }
 
-func TestDatabasesAreFresh(t *testing.T) {
-	for range 2 {
-		url := postgrestest.Database(t)
-		postgrestest.Exec(t, url, "CREATE TABLE t (n int)", "INSERT INTO t VALUES (7)")
-		if got := one(t, url, "SELECT n FROM t"); got != 7 {
-			t.Errorf("the table has %d, want 7", got)
-		}
-	}
-}
-
 // The next test to use a database finds nothing of the one before, not even its sessions.
 func TestDatabasesAreEmptied(t *testing.T) {
 	postgrestest.Database(t) // skips the test without PostgreSQL
