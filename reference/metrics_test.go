@@ -110,6 +110,29 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// An alert does not see an event that creates its counter, so counters begin with zero.
+func TestCountersOfAlertsBeginWithZero(t *testing.T) {
+	t.Parallel()
+	p := serve(t, t.TempDir())
+	first := p.metrics(t)
+	for _, name := range []string{
+		`gatehouse_bans_started_total{gatehouse_plan="anonymous"}`,
+		`gatehouse_bans_started_total{gatehouse_plan="free"}`,
+		`gatehouse_rate_limiting_requests_total{gatehouse_plan="free",gatehouse_result="undecided",gatehouse_window=""}`,
+		`gatehouse_authentication_requests_total{gatehouse_result="invalid"}`,
+		`gatehouse_authentication_requests_total{gatehouse_result="refused"}`,
+		`gatehouse_deprecation_requests_total{gatehouse_operation="getPet"}`,
+		`gatehouse_engine_refusals_total`,
+		`petstore_log_dropped_lines_total`,
+		`petstore_connections_refused_total{petstore_listener="api"}`,
+		`petstore_connections_waited_total{petstore_listener="api"}`,
+	} {
+		if n, ok := first[name]; !ok || n != 0 {
+			t.Errorf("before the first request %s is %v, %t; want a series with 0", name, n, ok)
+		}
+	}
+}
+
 // Whatever clients send, the number of series stays the same.
 func TestClientsCannotCreateSeries(t *testing.T) {
 	t.Parallel()

@@ -100,6 +100,15 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 	setDecision(r.Context(), plan.name, result)
 }
 
+// Plan makes the counters of a plan exist, with zero, before the first request under it.
+// Otherwise they begin with that request, and rate functions of backends do not see the bans
+// that start before they are read for the first time. Repeated calls do nothing.
+func (t *Telemetry) Plan(name string) {
+	if t != nil {
+		t.decisions.plans.plan(name)
+	}
+}
+
 // count counts a request for the plan of its caller. A quota that is nearly used up is one of
 // the plan that the decision is about.
 func (d *decisions) count(plan, own *planSeries, decision *ratelimit.Decision) {

@@ -114,7 +114,7 @@ func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
 // functions see, rather than creating a series with 1, which they do not.
 func TestSeriesBeginWithZero(t *testing.T) {
 	c := collect(t)
-	observe(c, ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 59), nil)
+	c.Plan("free")
 	for instrument, series := range map[string]string{
 		"gatehouse.rate_limiting.requests":  "free undecided ",
 		"gatehouse.rate_limiting.strikes":   "free",

@@ -20,6 +20,10 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.observer.Plan(c.Anonymous.Name())
+	for _, p := range c.Plans {
+		s.observer.Plan(p.Name)
+	}
 	handler, err := api.New(api.Config{
 		Config:          c,
 		Pets:            s.store,
