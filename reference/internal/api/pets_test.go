@@ -195,7 +195,8 @@ func TestNames(t *testing.T) {
 	s := start(t, nil)
 	refused := []string{"", " ", strings.Repeat(" ", 255), "a\x00", "\x7f", "a\u009f", "\u200b \u200b", "\u200d\u200c", "\u3000\u2003\u00a0"}
 	for _, blank := range "\t \u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" +
-		"\u200b\u200c\u200d\u2028\u2029\u202f\u205f\u2060\u2061\u2064\u206a\u206f\u2800\u3000\u3164\ufe00\ufe0f\ufeff\uffa0" {
+		"\u200b\u200c\u200d\u2028\u2029\u202f\u205f\u2060\u2061\u2064\u206a\u206f\u2800\u3000\u3164\ufe00\ufe0f\ufeff\uffa0\ufff0" +
+		"\U0001bca0\U0001d173\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef\U000e0fff" {
 		refused = append(refused, string(blank), string(blank)+" "+string(blank))
 	}
 	for _, control := range "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
@@ -215,7 +216,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"x", " x ", "\u3000x", "Der Hund", "\u5c0f\u72ac", "\u05db\u05dc\u05d1", "\u0643\u0644\u0628", "نمی\u200cخواهم", "क्\u200dष", "e\u0301",
-		"\U0001f415\u200d\U0001f9ba", "\u2764\ufe0f", "Du\u200bke", "Duke\ufe0f", ".", "'; DROP TABLE pets", strings.Repeat("\U0001f415", 255), "a\u2028b",
+		"\U0001f415\u200d\U0001f9ba", "\u2764\ufe0f", "\u845b\U000e0100", "\U0001f3f4\U000e0067\U000e0062\U000e007f", "Du\u200bke", "Duke\ufe0f", ".", "'; DROP TABLE pets", strings.Repeat("\U0001f415", 255), "a\u2028b",
 	} {
 		resp := postName(t, &s.Client, name)
 		want(t, resp, 201, "")

@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
@@ -200,6 +202,26 @@ func TestErrorDescriptionNamesEveryCode(t *testing.T) {
 		if !codes[word] {
 			t.Errorf("the description of code names %s, which no response shows", word)
 		}
+	}
+}
+
+// The document is YAML as well, which has no surrogate pairs.
+func TestDocumentIsYAML(t *testing.T) {
+	d, _ := load(t, map[string]deprecation.Options{"getPet": leaving})
+	var read, want any
+	if err := errors.Join(yaml.Unmarshal(d, &read), json.Unmarshal(d, &want)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("as YAML the document is another (-JSON +YAML):\n%s", diff)
 	}
 }
 
