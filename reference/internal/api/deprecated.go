@@ -11,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
 // Deprecatable returns the operationIds of the operations that can be deprecated. Each is
@@ -55,7 +56,7 @@ func (a *api) deprecationMiddlewares(resources []resource) (headers, enforce []m
 		if !ok {
 			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: must be one of %q, the operations that can be deprecated", id, Deprecatable())
 		}
-		d.Documentation = cmp.Or(d.Documentation, docsPath+"#"+id)
+		d.Documentation = cmp.Or(d.Documentation, pages.Path+"#"+id)
 		d.OnUse, d.Errors, d.Now = a.countUse(id), a.errors, a.Now
 		declaration, err := deprecation.New(d)
 		if err != nil {

@@ -16,7 +16,6 @@ const (
 	petPath      = "/v1/pets/{petId}"
 	usagePath    = "/v1/usage"
 	documentPath = "/openapi.json"
-	docsPath     = "/docs"
 )
 
 // serveFunc answers a request. ctx is the context of the request. It has no deadline: a
@@ -83,7 +82,7 @@ func options(allow string) http.Handler {
 // registerSite puts the files that need no key on the site: the OpenAPI document, and the
 // page on which people read it.
 func (a *api) registerSite(document []byte) error {
-	files, err := pages.Docs(document, docsPath)
+	files, err := pages.Docs(document)
 	if err != nil {
 		return err
 	}

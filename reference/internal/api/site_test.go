@@ -57,7 +57,7 @@ func TestSite(t *testing.T) {
 	for path, want := range map[string][2]string{
 		"/openapi.json":  {"application/json", policy},
 		"/docs":          {"text/html; charset=utf-8", pages.Policy},
-		"/docs/base.css": {"text/css; charset=utf-8", pages.Policy},
+		"/docs/docs.css": {"text/css; charset=utf-8", pages.Policy},
 		"/docs/docs.js":  {"text/javascript; charset=utf-8", pages.Policy},
 		"/docs/icon.svg": {"image/svg+xml", pages.Policy},
 	} {

@@ -1,26 +1,31 @@
-// Package pages has the web page of the server for its users, and the files that it uses.
+// Package pages has the web page on which people read and try the API, and the files that it
+// uses.
 //
-//	files, err := pages.Docs(document.JSON(), "/docs")
+//	files, err := pages.Docs(document)
 //	for _, f := range files {
 //		handle(f.Path, f.ContentType, f.Body) // with pages.Policy
 //	}
 //
-// On the page of [Docs] people read and try the API. Its text is HTML that the server
-// renders once from the OpenAPI document, so it reads without scripts too. Each operation
-// has a chapter with its operationId as anchor: /docs#getPet. A script sends requests with
-// the key that the reader types in, and explains the answers, above all the rate limits.
+// Its text is HTML that the server renders once from the OpenAPI document, so it reads without
+// scripts too. Each operation has a chapter with its operationId as anchor: /docs#getPet. A
+// script sends requests with the key that the reader types in, and explains the answers, above
+// all the rate limits. The key stays in the memory of the page.
 //
-// Keys stay in the memory of the page. It works from the binary alone: it loads nothing from
-// another origin, which [Policy] also forbids.
-//
-// Swagger UI would be 1.5 MB in the binary. It needs evaluated code (new Function), which
-// [Policy] forbids, and knows neither limits, bans nor dates of deprecations.
+// The page works from the binary alone: it loads nothing from another origin, which [Policy]
+// also forbids. Swagger UI would be 1.5 MB in the binary. It needs evaluated code
+// (new Function), which [Policy] forbids, and knows neither limits, bans nor dates of
+// deprecations.
 package pages
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
+	"html/template"
+	"net/http"
 	"path"
+	"strconv"
+	"time"
 )
 
 // Policy is the Content-Security-Policy of the page (CSP level 3). Scripts and styles
@@ -28,7 +33,7 @@ import (
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// A File is a page, or a file that a page uses.
+// A File is the page, or a file that it uses.
 type File struct {
 	Path        string // of the URL, from the root
 	ContentType string
@@ -36,31 +41,69 @@ type File struct {
 }
 
 var contentTypes = map[string]string{ // by extension
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
 }
 
-//go:embed shared docs
+//go:embed docs.html docs
 var files embed.FS
 
-// withFiles returns a page, and with paths in dir the files that all pages share and those
-// of the page, which are embedded in the directory own.
-func withFiles(at string, page []byte, dir, own string) ([]File, error) {
-	all := []File{{at, contentTypes[".html"], page}}
-	for _, from := range []string{"shared", own} {
-		entries, err := files.ReadDir(from)
+// Path is the path of the page. The files that it uses are below it.
+const Path = "/docs"
+
+// Docs returns the page for an OpenAPI document, and the files that it uses.
+func Docs(document []byte) ([]File, error) {
+	d, err := read(document)
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	t, err := template.New("docs.html").Funcs(template.FuncMap{"date": date, "phrase": phrase, "class": class}).ParseFS(files, "docs.html")
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, d); err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	all := []File{{Path, "text/html; charset=utf-8", b.Bytes()}}
+	entries, err := files.ReadDir("docs")
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	for _, e := range entries {
+		body, err := files.ReadFile("docs/" + e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("pages: %w", err)
 		}
-		for _, e := range entries {
-			body, err := files.ReadFile(path.Join(from, e.Name()))
-			if err != nil {
-				return nil, fmt.Errorf("pages: %w", err)
-			}
-			all = append(all, File{path.Join(dir, e.Name()), contentTypes[path.Ext(e.Name())], body})
-		}
+		all = append(all, File{path.Join(Path, e.Name()), contentTypes[path.Ext(e.Name())], body})
 	}
 	return all, nil
+}
+
+// date returns a date such as 2030-12-05 for a reader: "5 December 2030".
+func date(text string) string {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return text
+	}
+	return t.Format("2 January 2006")
+}
+
+// phrase returns the phrase of a status, such as "OK" of "200", or "".
+func phrase(status string) string {
+	code, _ := strconv.Atoi(status) // default is no status
+	return http.StatusText(code)
+}
+
+// class returns the class of a status, or of default, for its colour.
+func class(status string) string {
+	switch {
+	case status == "429":
+		return "warn"
+	case status < "400":
+		return "good"
+	default:
+		return "bad"
+	}
 }

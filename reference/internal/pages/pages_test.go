@@ -19,7 +19,7 @@ var must = testcheck.NoError
 // docs returns the page of a document, and all files by their paths.
 func docs(t *testing.T, document []byte) (page string, all map[string]pages.File) {
 	t.Helper()
-	files, err := pages.Docs(document, "/docs")
+	files, err := pages.Docs(document)
 	must(t, err)
 	return byPath(files)
 }
@@ -44,7 +44,7 @@ var (
 // stores anything.
 func TestPagesAreComplete(t *testing.T) {
 	const dir = "/docs/"
-	files, err := pages.Docs(document(t, nil), "/docs")
+	files, err := pages.Docs(document(t, nil))
 	must(t, err)
 	page, all := byPath(files)
 	ids := map[string]bool{}
@@ -87,12 +87,12 @@ func TestPagesAreComplete(t *testing.T) {
 // Text can be read on every ground that it is on: a contrast of 4.5 at least (WCAG 2.2
 // success criterion 1.4.3, level AA). The edges of controls have 3 (1.4.11).
 func TestContrast(t *testing.T) {
-	files, err := pages.Docs(document(t, nil), "/docs")
+	files, err := pages.Docs(document(t, nil))
 	must(t, err)
 	_, all := byPath(files)
-	light, dark, _ := strings.Cut(string(all["/docs/base.css"].Body), "prefers-color-scheme: dark")
+	css := string(all["/docs/docs.css"].Body)
 	grounds := []string{"ground", "surface", "sunken"}
-	for scheme, css := range map[string]string{"light": light, "dark": dark} {
+	for scheme, name := range []string{"light", "dark"} {
 		for text, on := range map[string][]string{
 			"text": append(grounds, "warn-ground", "bad-ground", "good-ground"), "muted": grounds,
 			"accent": append(grounds, "warn-ground", "bad-ground"), "on-accent": {"accent"},
@@ -104,25 +104,26 @@ func TestContrast(t *testing.T) {
 				least = 3
 			}
 			for _, ground := range on {
-				x, y := luminance(t, css, text), luminance(t, css, ground)
+				x, y := luminance(t, css, text, scheme), luminance(t, css, ground, scheme)
 				if got := (max(x, y) + 0.05) / (min(x, y) + 0.05); got < least {
-					t.Errorf("%s: %s on %s has a contrast of %.2f, want %.1f", scheme, text, ground, got, least)
+					t.Errorf("%s: %s on %s has a contrast of %.2f, want %.1f", name, text, ground, got, least)
 				}
 			}
 		}
 	}
 }
 
-// luminance is the relative luminance of a colour of the style sheet, as WCAG defines it.
-func luminance(t *testing.T, css, colour string) float64 {
+// luminance is the relative luminance of a colour of the style sheet, as WCAG defines it, in
+// the light (0) or the dark (1) scheme.
+func luminance(t *testing.T, css, colour string, scheme int) float64 {
 	t.Helper()
-	m := regexp.MustCompile(`--` + colour + `: #([0-9a-f]{6});`).FindStringSubmatch(css)
+	m := regexp.MustCompile(`--` + colour + `: light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);`).FindStringSubmatch(css)
 	if m == nil {
 		t.Fatalf("there is no colour %s", colour)
 	}
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		n, err := strconv.ParseUint(m[1][2*i:2*i+2], 16, 8)
+		n, err := strconv.ParseUint(m[1+scheme][2*i:2*i+2], 16, 8)
 		must(t, err)
 		c := float64(n) / 255
 		if c <= 0.04045 {
@@ -213,7 +214,7 @@ func TestHostileDocuments(t *testing.T) {
 		"a remote reference":  `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"responses": {"200": {"$ref": "https://elsewhere.example/"}}}}}}`,
 		"a list of paths":     `{"servers": [{"url": "/v1"}], "paths": []}`,
 	} {
-		if _, err := pages.Docs([]byte(d), "/docs"); err == nil {
+		if _, err := pages.Docs([]byte(d)); err == nil {
 			t.Errorf("%s: New returns no error", name)
 		}
 	}
@@ -223,7 +224,7 @@ func BenchmarkNew(b *testing.B) {
 	d, err := openapi.New(openapi.Options{})
 	must(b, err)
 	for b.Loop() {
-		_, err := pages.Docs(d, "/docs")
+		_, err := pages.Docs(d)
 		must(b, err)
 	}
 }

@@ -5,88 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// A document finds what the references of an OpenAPI document refer to.
-type document struct {
-	Components map[string]map[string]json.RawMessage // by kind and name
-
-	err error // the first one
-}
-
-func (d *document) check(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-}
-
-// resolve decodes raw. If raw is a reference to a component, it decodes that, and then the
-// members beside $ref over it (OpenAPI 3.1). name is the name of the component, such as
-// "Pet", or "" if raw is not a reference.
-func resolve[T any](d *document, raw json.RawMessage) (value T, name string) {
-	var r struct {
-		Ref string `json:"$ref"`
-	}
-	d.check(json.Unmarshal(raw, &r))
-	if r.Ref != "" && d.err == nil {
-		kind, component, _ := strings.Cut(strings.TrimPrefix(r.Ref, "#/components/"), "/")
-		target, ok := d.Components[kind][component]
-		if !ok {
-			d.check(fmt.Errorf("there is no component %s", r.Ref))
-			return value, ""
-		}
-		value, _ = resolve[T](d, target)
-		name = component
-	}
-	d.check(json.Unmarshal(raw, &value))
-	return value, name
-}
-
 type schema struct {
+	Name                 string `json:"x-name"` // if a reference led to it; see resolve
 	Type, Description    string
 	Enum                 []string
 	Minimum, Maximum     json.Number
 	MinLength, MaxLength int
-	Default              json.RawMessage
+	Default              text
 	Required             []string
-	Properties           ordered
-	Items                json.RawMessage
+	Properties           object[*schema]
+	Items                *schema
 }
 
-// A valueType is what a reader needs to know about the values of a schema.
-type valueType struct {
-	Text   string // such as "integer, 1 to 100"
-	Schema string // name of the schema that has a chapter; "" if it has none
-	Array  bool   // an array of what Text and Schema say
-	Enum   []string
-}
-
-// A property is a row of the table of an object.
-type property struct {
-	Name, Description, Default string
-	Type                       valueType
-	Required                   bool
-}
-
-// typeOf returns the type of a schema. Schemas with properties have chapters.
-func (d *document) typeOf(raw json.RawMessage) (valueType, schema) {
-	s, name := resolve[schema](d, raw)
-	if s.Type == "array" && d.err == nil {
-		t, _ := d.typeOf(s.Items)
-		t.Array = true
-		return t, s
-	}
-	t := valueType{Text: s.text(), Enum: s.Enum}
-	if len(s.Properties) > 0 {
-		t.Schema = name
-	}
-	return t, s
-}
-
-// text describes the values: "integer, 1 to 100".
-func (s schema) text() string {
+// Text describes the values: "integer, 1 to 100".
+func (s *schema) Text() string {
 	parts := []string{s.Type}
 	switch low, high := s.Minimum.String(), s.Maximum.String(); {
 	case low == "" && high == "":
@@ -106,47 +43,67 @@ func (s schema) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// properties returns the rows of an object.
-func (d *document) properties(s schema) []property {
-	var rows []property
-	for _, m := range s.Properties {
-		t, p := d.typeOf(m.Value)
-		rows = append(rows, property{
-			Name: m.Name, Description: p.Description, Default: plain(p.Default),
-			Type: t, Required: slices.Contains(s.Required, m.Name),
-		})
-		if t.Schema != "" || t.Array {
+// Rows returns the properties as the table of the object has them. Those of an object without
+// a chapter of its own are among them: "ban.ends".
+func (s *schema) Rows() []parameter {
+	var rows []parameter
+	for _, p := range s.Properties {
+		rows = append(rows, parameter{Name: p.Name, Description: p.Value.Description, Required: slices.Contains(s.Required, p.Name), Schema: p.Value})
+		if p.Value.Name != "" {
 			continue
 		}
-		for _, row := range d.properties(p) {
-			row.Name = m.Name + "." + row.Name
-			rows = append(rows, row)
+		for _, inner := range p.Value.Rows() {
+			inner.Name = p.Name + "." + inner.Name
+			rows = append(rows, inner)
 		}
 	}
 	return rows
 }
 
-// plain returns a JSON value without the quotes of a string.
-func plain(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		return text
+var reference = regexp.MustCompile(`\{"\$ref":"([^"]*)"\}`)
+
+// resolve returns an OpenAPI document with the components in place of the references to them.
+// x-name in each is its name.
+func resolve(document []byte) ([]byte, error) {
+	var compact bytes.Buffer // where references have one form
+	var d struct {
+		Components map[string]map[string]json.RawMessage // by kind and name
 	}
-	return string(value)
+	err := json.Compact(&compact, document)
+	if err = errors.Join(err, json.Unmarshal(compact.Bytes(), &d)); err != nil {
+		return nil, err
+	}
+	var within []string // the references that are being replaced
+	var replace func([]byte) []byte
+	replace = func(value []byte) []byte {
+		return reference.ReplaceAllFunc(value, func(found []byte) []byte {
+			ref := string(reference.FindSubmatch(found)[1])
+			kind, name, _ := strings.Cut(strings.TrimPrefix(ref, "#/components/"), "/")
+			target, ok := d.Components[kind][name]
+			if !ok || slices.Contains(within, ref) {
+				err = fmt.Errorf("there is no component %s, or it is within itself", ref)
+				return found
+			}
+			within = append(within, ref)
+			defer func() { within = within[:len(within)-1] }()
+			return replace(bytes.Replace(target, []byte("{"), fmt.Appendf(nil, `{"x-name":%q,`, name), 1))
+		})
+	}
+	return replace(compact.Bytes()), err
 }
 
-// ordered is a JSON object that keeps the order of its members, since that is the order
+// An object is a JSON object that keeps the order of its members, since that is the order
 // in which the author wants them read.
-type ordered []member
+type object[T any] []member[T]
 
-type member struct {
+type member[T any] struct {
 	Name  string
-	Value json.RawMessage
+	Value T
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (o *ordered) UnmarshalJSON(object []byte) error {
-	d := json.NewDecoder(bytes.NewReader(object))
+func (o *object[T]) UnmarshalJSON(value []byte) error {
+	d := json.NewDecoder(bytes.NewReader(value))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errors.Join(errors.New("not an object"), err)
 	}
@@ -155,7 +112,7 @@ func (o *ordered) UnmarshalJSON(object []byte) error {
 		if err != nil {
 			return err
 		}
-		m := member{Name: name.(string)} // the Decoder accepts only strings as names
+		m := member[T]{Name: name.(string)} // the Decoder accepts only strings as names
 		if err := d.Decode(&m.Value); err != nil {
 			return err
 		}

@@ -1,3 +1,4 @@
+// The request that a form describes.
 import { find, findAll } from "./dom.js";
 
 const server = document.body.dataset.server;
@@ -6,41 +7,25 @@ const server = document.body.dataset.server;
 export function requestOf(form) {
   const request = { method: form.dataset.method, path: server + form.dataset.path, headers: {}, body: undefined };
   const query = new URLSearchParams();
-  for (const field of findAll("[data-in]", form)) {
-    const value = field.value;
-    switch (field.dataset.in) {
-      case "path":
-        request.path = request.path.replace(`{${field.name}}`, encodeURIComponent(value));
-        break;
-      case "query":
-        if (value !== "") query.append(field.name, value);
-        break;
-      case "header":
-        if (value !== "") request.headers[field.name] = value;
-        break;
-      case "body":
-        request.body = value;
-        request.headers["Content-Type"] = "application/json";
-        break;
-    }
+  for (const { name, value, dataset } of findAll("[data-in]", form)) {
+    if (dataset.in === "path") request.path = request.path.replace(`{${name}}`, encodeURIComponent(value));
+    else if (dataset.in === "body") request.body = value;
+    else if (value === "") continue;
+    else if (dataset.in === "query") query.append(name, value);
+    else request.headers[name] = value;
   }
+  if (request.body !== undefined) request.headers["Content-Type"] = "application/json";
   if (query.toString() !== "") request.path += "?" + query;
   return request;
 }
 
 /** Sends a request with the key, if there is one, and returns the response, its text and how long it took. */
 export async function send(request, key) {
-  const headers = new Headers(request.headers);
-  if (key !== "") headers.set("Authorization", "Bearer " + key);
+  const headers = key === "" ? request.headers : { ...request.headers, Authorization: "Bearer " + key };
   const start = performance.now();
   const response = await fetch(request.path, {
-    method: request.method,
-    headers,
-    body: request.body,
-    cache: "no-store",
-    credentials: "omit",
-    redirect: "manual",
-    signal: AbortSignal.timeout(60_000),
+    method: request.method, headers, body: request.body,
+    cache: "no-store", credentials: "omit", redirect: "manual", signal: AbortSignal.timeout(60_000),
   });
   const text = await response.text();
   return { response, text, milliseconds: performance.now() - start };
@@ -58,14 +43,14 @@ export function curlOf(request) {
 
 const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Fills the form with the parameters of a link to the next page, and returns whether it could. */
-export function takeNext(form, target) {
+/** Fills the form with the parameters of the link to the next page (RFC 8288), and returns whether it could. */
+export function takeNext(form, response) {
+  const [, target] = /<([^>]*)>\s*;[^,]*\brel="next"/.exec(response.headers.get("Link"));
   const url = new URL(target, location.href);
-  if (url.origin !== location.origin) return false;
   for (const [name, value] of url.searchParams) {
     const field = find(`[name="${CSS.escape(name)}"]`, form);
     if (field === null) return false;
     field.value = value;
   }
-  return true;
+  return url.origin === location.origin;
 }
