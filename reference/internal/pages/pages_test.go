@@ -212,10 +212,11 @@ func TestHostileDocuments(t *testing.T) {
 		"no server":           `{"paths": {}}`,
 		"a missing reference": `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"parameters": [{"$ref": "#/components/parameters/Nothing"}]}}}}`,
 		"a remote reference":  `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"responses": {"200": {"$ref": "https://elsewhere.example/"}}}}}}`,
+		"a circle":            `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"requestBody": {"$ref": "#/components/requestBodies/A"}}}}, "components": {"requestBodies": {"A": {"$ref": "#/components/requestBodies/A"}}}}`,
 		"a list of paths":     `{"servers": [{"url": "/v1"}], "paths": []}`,
 	} {
 		if _, err := pages.Docs([]byte(d)); err == nil {
-			t.Errorf("%s: New returns no error", name)
+			t.Errorf("%s: Docs returns no error", name)
 		}
 	}
 }
