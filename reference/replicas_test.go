@@ -4,11 +4,11 @@ package main_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
-	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -151,22 +150,37 @@ func (f *fleet) roomyKey(t *testing.T, owner string) string {
 	return f.key(t, owner, "1000000000/8784h")
 }
 
-// state returns what the admin listener of a replica says of it.
-func state(t *testing.T, p *process) admin.State {
-	t.Helper()
-	var s admin.State
-	mustAsk(t, 200, "GET", p.admin+"/state", "", "").into(t, &s)
-	return s
-}
-
 // fallbacks returns how many requests were decided without Redis.
 func (f *fleet) fallbacks(t *testing.T) uint64 {
 	t.Helper()
 	n := f.decided
 	for _, p := range f.replicas {
-		n += state(t, p).Engine.Redis.Fallbacks
+		n += p.failover(t, "fallbacks_total")
 	}
 	return n
+}
+
+// failover returns a metric of how a replica does without Redis.
+func (p *process) failover(t *testing.T, name string) uint64 {
+	t.Helper()
+	return failoverIn(mustAsk(t, 200, "GET", p.admin+"/metrics", "", "").body, name)
+}
+
+func failoverIn(metrics []byte, name string) (n uint64) {
+	for line := range strings.Lines(string(metrics)) {
+		if strings.HasPrefix(line, "gatehouse_failover_"+name) {
+			value, _ := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			n += uint64(value)
+		}
+	}
+	return n
+}
+
+// usesRedis reports whether a replica decides with Redis, which has all its usage.
+func (p *process) usesRedis(t *testing.T) bool {
+	t.Helper()
+	ready := string(mustAsk(t, 200, "GET", p.admin+"/readyz", "", "").body)
+	return strings.Contains(ready, `"limits":"ok"`) && p.failover(t, "pending") == 0
 }
 
 // restart ends a replica the gentle way, and starts one instead of it.
@@ -186,14 +200,11 @@ func (f *fleet) stop(t *testing.T, i int) {
 	// The balancer sends it nothing in the end, so that the last answer is complete.
 	decided := uint64(0)
 	for {
-		a, err := ask(t.Context(), "GET", p.admin+"/state", "", "")
+		a, err := ask(t.Context(), "GET", p.admin+"/metrics", "", "")
 		if err != nil {
 			break
 		}
-		var s admin.State
-		if json.Unmarshal(a.body, &s) == nil && s.Report != nil {
-			decided = s.Engine.Redis.Fallbacks
-		}
+		decided = max(decided, failoverIn(a.body, "fallbacks_total")) // in the end it has no metrics
 		time.Sleep(10 * time.Millisecond)
 	}
 	f.decided += decided

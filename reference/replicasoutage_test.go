@@ -52,12 +52,9 @@ func TestReplicasWithoutRedis(t *testing.T) {
 
 	f.redis.back()
 	for i, p := range f.replicas {
-		eventually(t, "the replicas use Redis again", func() bool {
-			s := state(t, p)
-			return s.Checks["limits"] == "ok" && s.Engine.Redis.Pending == 0
-		})
-		if s := state(t, p); s.Engine.Redis.Lost != 0 {
-			t.Errorf("replica %d has lost usage of %d subjects", i+1, s.Engine.Redis.Lost)
+		eventually(t, "the replicas use Redis again", func() bool { return p.usesRedis(t) })
+		if lost := p.failover(t, "lost_total"); lost != 0 {
+			t.Errorf("replica %d has lost usage of %d subjects", i+1, lost)
 		}
 	}
 	f.allAnswer(t, call{key: fresh}, 429)
@@ -170,8 +167,7 @@ func (f *fleet) testForeignValue(t *testing.T) {
 	defer c.Close()
 	counted := func() bool {
 		for _, p := range f.replicas {
-			s := state(t, p)
-			if s.Checks["limits"] != "ok" || s.Engine.Redis.Pending > 0 {
+			if !p.usesRedis(t) {
 				return false
 			}
 		}

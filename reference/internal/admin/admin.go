@@ -13,11 +13,10 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/jsonbody"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/build"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -30,17 +29,13 @@ type Config struct {
 	// Checks are what /readyz reports, in this order.
 	Checks []Check
 
-	// Build says what the program was built from, for GET /state.
-	Build build.Info
-
 	// Metrics serves /metrics. Nil: there is no such endpoint.
 	Metrics http.Handler
 
 	// Token is the bearer token that requests need. Empty: none.
 	Token string
 
-	// Logger gets a line for each request except health checks, and the causes of
-	// errors. Nil: slog.Default.
+	// Logger gets a line for each request, and the causes of errors. Nil: slog.Default.
 	Logger *slog.Logger
 
 	// Now is the clock. Nil: time.Now.
@@ -53,8 +48,9 @@ type Server struct {
 	Console http.Handler // of package middleware/console
 	Store   Store
 
-	// Plan returns the plans that a key can have, by the present settings.
-	Plan keys.PlanFunc
+	// Plan returns the plan with a name for a key with quotas of its own, or without, by the
+	// present settings.
+	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
 
 	// Anonymous is the plan of a network, by the present settings.
 	Anonymous *ratelimit.Plan
@@ -65,15 +61,11 @@ type Server struct {
 	// DailyUse returns the days of an owner, as [store.DailyUses] says, with the requests
 	// that are not stored yet.
 	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
-
-	// Report returns the numbers for GET /state.
-	Report func() Report
 }
 
-// A Store stores what an operator can see and change.
+// A Store stores what an operator can see.
 type Store interface {
-	store.Keys
-	store.Audits
+	ListKeys(ctx context.Context) ([]store.Key, error)
 	store.DeprecatedUses
 }
 
@@ -86,10 +78,10 @@ type Limiter interface {
 
 type admin struct {
 	Config
-	auth    *bearer.Authenticator[operator]
-	errors  *apierror.Responder
-	wrong   *memory.Limiter // counts wrong tokens by network
-	started time.Time
+	auth   *bearer.Authenticator[operator]
+	errors *apierror.Responder
+	newBan *jsonbody.Body[NewBan]
+	wrong  *memory.Limiter // counts wrong tokens by network
 }
 
 // operator is the principal of a client with the token.
@@ -106,19 +98,22 @@ func New(c Config) (http.Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	a := &admin{Config: c, started: c.Now(), errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
-	var err error
-	a.auth, err = bearer.New("petstore admin", verifyToken(c.Token), bearer.Options{
-		TokenName: "admin token",
-		Errors:    a.errors,
-	})
-	if err != nil {
+	a := &admin{Config: c, errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
+	var authErr, bodyErr, countErr error
+	a.auth, authErr = bearer.New("petstore admin", a.verifyToken, bearer.Options{TokenName: "admin token", Errors: a.errors})
+	a.newBan, bodyErr = jsonbody.New[NewBan]([]byte(newBanSchema), "#", jsonbody.Options{})
+	a.wrong, countErr = memory.New(memory.Options{Now: c.Now, MaxSubjects: maxGuessers})
+	if err := errors.Join(authErr, bodyErr, countErr); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	if a.wrong, err = memory.New(memory.Options{Now: c.Now, MaxSubjects: maxGuessers}); err != nil {
-		return nil, fmt.Errorf("admin: %w", err)
-	}
+	mux := a.routes()
+	return middleware.Chain(a.errors.Mux(mux),
+		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
+		passwordAsToken, a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin), nil
+}
 
+// routes has all endpoints.
+func (a *admin) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	mux.Handle("/console/", a.askForToken(a.serving(func(w http.ResponseWriter, r *http.Request, s *Server) error {
@@ -128,35 +123,35 @@ func New(c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", a.errors.Handle(a.readyz))
 	for pattern, handler := range map[string]http.Handler{
-		"GET /state":               a.errors.Handle(a.state),
 		"GET /bans":                a.serving(a.listBans),
 		"POST /bans":               a.serving(a.ban),
 		"DELETE /bans":             a.serving(a.unban),
-		"GET /keys":                a.serving(a.listKeys),
-		"POST /keys":               a.serving(a.createKey),
-		"DELETE /keys/{id}":        a.serving(a.revokeKey),
-		"POST /keys/{id}/rotate":   a.serving(a.rotateKey),
 		"GET /usage":               a.serving(a.usage),
 		"GET /deprecations":        a.serving(a.listDeprecations),
-		"GET /audit":               a.serving(a.listAudit),
 		"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
 		"GET /debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
 		"GET /debug/pprof/profile": http.HandlerFunc(pprof.Profile),
 		"GET /debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
 		"GET /debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
 		"POST /debug/pprof/symbol": http.HandlerFunc(pprof.Symbol),
+		"GET /metrics":             a.Metrics,
 	} {
-		mux.Handle(pattern, a.guard(handler))
+		if handler != nil {
+			mux.Handle(pattern, a.guard(handler))
+		}
 	}
-	if c.Metrics != nil {
-		mux.Handle("GET /metrics", a.guard(c.Metrics))
-	}
-	return middleware.Chain(a.errors.Mux(mux),
-		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
-		passwordAsToken, a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin, a.limitGuesses), nil
+	return mux
 }
 
-var errStarting = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The server is still starting. Try again later.")
+// retryAfter is when a client should ask again that something cannot be used.
+const retryAfter = 5 * time.Second
+
+var (
+	errStarting = &apierror.Error{Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: retryAfter,
+		Message: "The server is still starting. Try again later."}
+	errUnavailable = &apierror.Error{Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: retryAfter,
+		Message: "The database or Redis cannot be used at the moment. GET /readyz and the log say why."}
+)
 
 // serving returns the handler of an endpoint that requires a server which serves.
 func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server) error) http.Handler {
@@ -165,6 +160,11 @@ func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server
 		if s == nil {
 			return errStarting
 		}
-		return h(w, r, s)
+		err := h(w, r, s)
+		_, public := errors.AsType[*apierror.Error](err)
+		if !public && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, ratelimit.ErrUnavailable)) {
+			return errUnavailable.Wrap(err)
+		}
+		return err
 	})
 }

@@ -6,12 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -68,73 +66,14 @@ func (l audited) record(ctx context.Context, a store.AuditEntry, outcome string,
 	e.subject, e.outcome = a.Target, outcome
 	if failure != nil {
 		e.outcome = "failed"
+		if !errors.Is(failure, failover.ErrLocalOnly) {
+			return
+		}
+		a.Detail = strings.TrimSpace(a.Detail + ` effect="on this server only"`)
 	}
-	where, ok := tookEffect(failure)
-	if !ok {
-		return
-	}
-	a.At, a.Actor, a.From, a.Detail = l.now(), e.by.Name, e.by.From, strings.TrimSpace(a.Detail+where)
+	a.At, a.Actor, a.From = l.now(), e.by.Name, e.by.From
 	if err := l.audits.AddAudit(context.WithoutCancel(ctx), a); err != nil {
 		l.logger.ErrorContext(ctx, "cannot store an entry of the audit log", slog.String("action", a.Action),
 			slog.String("subject", a.Target), slog.String("remote", e.by.From), slog.Any("error", err))
 	}
-}
-
-// tookEffect reports whether a command of the engine took effect. If that was on this
-// server only, because Redis did not answer, the detail for the audit log says so.
-func tookEffect(err error) (detail string, ok bool) {
-	if errors.Is(err, failover.ErrLocalOnly) {
-		return ` effect="on this server only"`, true
-	}
-	return "", err == nil
-}
-
-// The number of entries that GET /audit shows.
-const (
-	defaultAudit = 100
-	maxAudit     = 1000
-)
-
-var errAuditQuery = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
-	"The parameters are since, a time such as 2026-11-22T00:00:00Z, and limit, a whole number from 1 to 1000.")
-
-// listAudit lists the newest entries of the audit log, the newest first.
-func (a *admin) listAudit(w http.ResponseWriter, r *http.Request, s *Server) error {
-	q, ok := parseAuditQuery(r.URL.RawQuery)
-	if !ok {
-		return errAuditQuery
-	}
-	entries, err := s.Store.ListAudit(r.Context(), q)
-	if err != nil {
-		return storeError(err)
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"entries": entries})
-}
-
-// parseAuditQuery reads the parameters since and limit, each at most once. An empty one is
-// the same as none.
-func parseAuditQuery(query string) (q store.AuditQuery, ok bool) {
-	q.Limit = defaultAudit
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return q, false
-	}
-	for name, v := range values {
-		if len(v) != 1 {
-			return q, false
-		}
-		switch {
-		case name != "since" && name != "limit":
-			return q, false
-		case v[0] == "":
-		case name == "since":
-			q.Since, err = time.Parse(time.RFC3339, v[0])
-		default:
-			q.Limit, err = strconv.Atoi(v[0])
-		}
-		if err != nil {
-			return q, false
-		}
-	}
-	return q, q.Limit >= 1 && q.Limit <= maxAudit
 }

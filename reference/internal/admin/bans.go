@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -21,19 +21,19 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// maxBanSeconds is the length of the longest ban: 366 days.
-const maxBanSeconds = int64(fixedwindow.MaxLength / time.Second)
+func invalidBody(message string) *apierror.Error {
+	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, message)
+}
 
 var (
 	errNoBanTarget = invalidBody("Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans.")
-	errBanLength   = invalidBody("seconds must be a whole number from 1 to 31622400.")
 	errBanReason   = invalidBody("reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends.")
 )
 
 // ban bans a subject, and replaces a ban that is in force. The answer is the new ban.
 func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
-	var b NewBan
-	if err := readJSON(w, r, &b); err != nil {
+	b, err := a.newBan.Decode(w, r)
+	if err != nil {
 		return err
 	}
 	subject, ok := apikey.OwnerSubject(b.Owner), true
@@ -46,16 +46,16 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	case !ok:
 		return invalidBody(fmt.Sprintf("%q cannot be banned: name one IP address, or its network as in the list of bans, "+
 			"which is an IPv4 /32 or an IPv6 /64; deny in the settings takes larger networks.", b.Network))
-	case b.Seconds < 1 || b.Seconds > maxBanSeconds:
-		return errBanLength
+	}
+	if b.Owner != "" {
+		if err := store.CheckText(b.Owner); err != nil {
+			return invalidBody("owner " + err.Error() + ".")
+		}
 	}
 	length := time.Duration(b.Seconds) * time.Second
 	reason, err := plan.CheckBan(subject, length, b.Reason)
 	if err != nil {
 		return errBanReason
-	}
-	if err := checkOwner(r.Context(), s, b.Owner); err != nil {
-		return err
 	}
 	warning := a.unseen(r.Context(), s, b.Owner, subject)
 	if err := s.Limiter.Ban(r.Context(), subject, length, b.Reason); err != nil {
@@ -75,7 +75,7 @@ func (a *admin) unseen(ctx context.Context, s *Server, owner, subject string) st
 		if days, err := s.DailyUse(ctx, owner, store.Day(a.Now()).AddDate(0, 0, 1-store.KeepDays)); err != nil || len(days) > 0 {
 			return ""
 		}
-		return fmt.Sprintf("The owner %q has sent no request in the last %d days.", owner, store.KeepDays)
+		return fmt.Sprintf("The owner %q has sent no request in the last %d days; petstore keys list shows the owners.", owner, store.KeepDays)
 	}
 	d, err := s.Limiter.Peek(ctx, subject, s.Anonymous)
 	used := func(q api.QuotaUsage) bool { return q.Remaining < cmp.Or(q.Burst, q.Limit) }
@@ -83,24 +83,6 @@ func (a *admin) unseen(ctx context.Context, s *Server, owner, subject string) st
 		return ""
 	}
 	return fmt.Sprintf("No request without a valid key from %s is counted at the moment.", strings.TrimPrefix(subject, networkPrefix))
-}
-
-// checkOwner returns an error if there is no key of an owner: its name may be misspelt, and
-// a ban would have no effect. While the database cannot be read, any owner can be banned.
-func checkOwner(ctx context.Context, s *Server, owner string) error {
-	if owner == "" {
-		return nil
-	}
-	list, err := s.Store.ListKeys(ctx)
-	if err != nil || slices.ContainsFunc(list, func(k store.Key) bool { return k.Owner == owner }) {
-		return nil
-	}
-	return errNoOwner(owner)
-}
-
-func errNoOwner(owner string) error {
-	return apierror.New(http.StatusNotFound, "owner_not_found",
-		fmt.Sprintf("There is no key of the owner %q; petstore keys list shows the owners.", owner))
 }
 
 var errNoTarget = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
@@ -123,11 +105,11 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 }
 
 // parameter returns the value of the only parameter of a query, which has one of these
-// names.
+// names and is UTF-8.
 func parameter(query string, names ...string) (name, value string, ok bool) {
 	values, err := url.ParseQuery(query)
 	for name, v := range values {
-		if err == nil && len(values) == 1 && len(v) == 1 && v[0] != "" && slices.Contains(names, name) {
+		if err == nil && len(values) == 1 && len(v) == 1 && v[0] != "" && utf8.ValidString(v[0]) && slices.Contains(names, name) {
 			return name, v[0], true
 		}
 	}
@@ -195,3 +177,16 @@ type NewBan struct {
 	Seconds int64  `json:"seconds"`
 	Reason  string `json:"reason,omitempty"`
 }
+
+// newBanSchema is the schema of a NewBan. A ban has at most 366 days.
+const newBanSchema = `{
+	"type": "object",
+	"required": ["seconds"],
+	"properties": {
+		"owner": {"type": "string"},
+		"network": {"type": "string"},
+		"seconds": {"type": "integer", "minimum": 1, "maximum": 31622400},
+		"reason": {"type": "string"}
+	},
+	"additionalProperties": false
+}`

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -43,37 +41,37 @@ func TestEndOfABan(t *testing.T) {
 func TestBanRefusesWhatIsUnclear(t *testing.T) {
 	h := newHandler(t, nil)
 	const target = "Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans."
-	const length = "seconds must be a whole number from 1 to 31622400."
+	const form = "application/json"
 	for _, tt := range []struct {
 		contentType, body string
 		status            int
 		message           string
 	}{
-		{"application/json", `{}`, 400, target},
-		{"application/json", `null`, 400, target},
-		{"application/json", `{"seconds":60}`, 400, target},
-		{"application/json", `{"owner":"bob","network":"192.0.2.1","seconds":60}`, 400, target},
-		{"application/json", `{"network":"192.0.2.0/24","seconds":60}`, 400, `"192.0.2.0/24" cannot be banned: name one IP address`},
-		{"application/json", `{"network":"bob","seconds":60}`, 400, `"bob" cannot be banned: name one IP address`},
-		{"application/json", `{"owner":"bob"}`, 400, length},
-		{"application/json", `{"owner":"bob","seconds":-1}`, 400, length},
-		{"application/json", `{"owner":"bob","seconds":31622401}`, 400, length},
-		{"application/json", `{"owner":"bob","seconds":9223372036854775807}`, 400, length},
-		{"application/json", `{"owner":"bob","seconds":1.5}`, 400, "one JSON object of the documented form: seconds has a value of the wrong type, number 1.5."},
-		{"application/json", `{"owner":7,"seconds":60}`, 400, "form: owner has a value of the wrong type, number."},
-		{"application/json", `{"owner":"bob","seconds":60,"because":"x"}`, 400, `unknown field "because"`},
-		{"application/json", `{"owner":"bob","seconds":60,"reason":"a\nb"}`, 400, "reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends."},
-		{"application/json", `{"owner":"bob","seconds":60,"reason":"` + strings.Repeat("x", 201) + `"}`, 400, "reason must be at most 200 bytes"},
-		{"application/json", `{"owner":"bob","seconds":60}{}`, 400, "more than one value"},
-		{"application/json", `[]`, 400, "form: got another value, array."},
-		{"application/json", ``, 400, "one JSON object of the documented form: it is empty."},
-		{"application/json", `{"owner":"bob"`, 400, "form: it ends too early."},
-		{"application/json", `{"owner":"` + strings.Repeat("b", 20_000) + `","seconds":60}`, 413, "The body is larger than 16 KiB."},
-		{"text/plain", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON, with Content-Type: application/json."},
-		{"", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON"},
+		{form, `{"seconds":60}`, 400, target},
+		{form, `{"owner":"bob","network":"192.0.2.1","seconds":60}`, 400, target},
+		{form, `{"network":"192.0.2.0/24","seconds":60}`, 400, `"192.0.2.0/24" cannot be banned: name one IP address`},
+		{form, `{"network":"bob","seconds":60}`, 400, `"bob" cannot be banned: name one IP address`},
+		{form, `{"owner":"bob"}`, 400, "/seconds is required"},
+		{form, `{"owner":"bob","seconds":0}`, 400, "/seconds must be at least 1"},
+		{form, `{"owner":"bob","seconds":31622401}`, 400, "/seconds must be at most 31622400"},
+		{form, `{"owner":7,"seconds":60}`, 400, "/owner must be a string"},
+		{form, `{"owner":"b\u0007","seconds":60}`, 400, `owner must not have control characters, got "b\a".`},
+		{form, `{"owner":"bob","seconds":60,"because":"x"}`, 400, "/because is not allowed"},
+		{form, `{"owner":"bob","seconds":60,"reason":"a\nb"}`, 400, "reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends."},
+		{form, `{"owner":"bob","seconds":60,"reason":"` + strings.Repeat("x", 201) + `"}`, 400, "reason must be at most 200 bytes"},
+		{form, ``, 400, "The request body is empty."},
+		{"text/plain", `{"owner":"bob","seconds":60}`, 415, "The request body must have the Content-Type application/json."},
+
+		// Nothing is guessed.
+		{form, `{"owner":"bob","owner":"eve","seconds":60}`, 400, "/owner occurs more than once"},
+		{form, `{"Owner":"bob","seconds":60}`, 400, "/Owner is not allowed"},
+		{form, "{\"owner\":\"bob\xff\",\"seconds\":60}", 400, "The request body is not valid UTF-8."},
+		{form, `{"owner":"bob\ud800","seconds":60}`, 400, "surrogate"},
+		{form, `{"owner":"bob","seconds":60}{}`, 400, "The request body "},
 	} {
 		w := post(h, "/bans", tt.contentType, tt.body)
-		if w.Code != tt.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(tt.message, `"`, `\"`)) {
+		var got struct{ Message string }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != tt.status || !strings.Contains(got.Message, tt.message) {
 			t.Errorf("POST /bans %s %.80s: %d %s, want %d and %q", tt.contentType, tt.body, w.Code, w.Body, tt.status, tt.message)
 		}
 	}
@@ -158,13 +156,11 @@ func TestBanWarnsOfWhatIsUnseen(t *testing.T) {
 		}
 	}
 	const network, owner = `{"network":"192.0.2.7","seconds":60}`, `{"owner":"ada","seconds":60}`
-	unused := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon }}
-	_, err := unused.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "free"})
-	must(t, err)
 	ban(network, "No request without a valid key from 192.0.2.7/32 is counted at the moment.")
 	ban(network, "") // it is banned
-	ban(owner, `The owner "ada" has sent no request in the last 90 days.`)
-	ban(owner, `The owner "ada" has sent no request in the last 90 days.`)
+	for range 2 {
+		ban(owner, `The owner "ada" has sent no request in the last 90 days; petstore keys list shows the owners.`)
+	}
 	must(t, s.Store.(store.DailyUses).AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(noon).AddDate(0, 0, -89), Denied: 1}))
 	ban(owner, "")
 	if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.8/32", anonymous, 1); err != nil {
@@ -177,13 +173,13 @@ func TestBanWarnsOfWhatIsUnseen(t *testing.T) {
 	ban(owner, "")
 }
 
-func TestLiftRefusesWhatIsUnclear(t *testing.T) {
+func TestUnbanRefusesWhatIsUnclear(t *testing.T) {
 	s, engine := start(t, nil)
 	ban(t, engine, apikey.OwnerSubject("ada"), "network:192.0.2.1/32")
 	const text = `{"code":"invalid_parameter","message":"Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.",`
 	for _, query := range []string{
 		"", "owner=", "owner=ada&owner=bob", "owner=ada&network=192.0.2.1", "subject=owner:ada", "owner=%zz",
-		"network=", "network=ada", "network=192.0.2.0/24", "network=2001:db8::/48",
+		"owner=%ff", "network=", "network=ada", "network=192.0.2.0/24", "network=2001:db8::/48",
 	} {
 		if w := serve(s.Config.Handler, "DELETE", "/bans?"+query, local); w.Code != 400 || !strings.Contains(w.Body.String(), text) {
 			t.Errorf("DELETE /bans?%s = %d %s, want 400 and %s", query, w.Code, w.Body, text)
@@ -196,11 +192,11 @@ func TestLiftRefusesWhatIsUnclear(t *testing.T) {
 
 func TestClientErrors(t *testing.T) {
 	guarded, _ := start(t, withToken)
-	if _, err := client(guarded, "").Bans(t.Context()); !errors.Is(err, admin.ErrToken) {
-		t.Errorf("Bans without a token = %v, want ErrToken", err)
+	if _, err := client(guarded, "").Bans(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the server requires its admin token; set ") {
+		t.Errorf("Bans without a token = %v, want that it is missing", err)
 	}
-	if _, err := client(guarded, "another-token-of-some-length").Unban(t.Context(), "ada", ""); !errors.Is(err, admin.ErrToken) {
-		t.Errorf("UnbanOwner with another token = %v, want ErrToken", err)
+	if _, err := client(guarded, "another-token-of-some-length").Unban(t.Context(), "ada", ""); err == nil || !strings.HasPrefix(err.Error(), "the server has another admin token ") {
+		t.Errorf("Unban with another token = %v, want that it is wrong", err)
 	}
 
 	for _, tt := range []struct {
@@ -227,10 +223,7 @@ func TestClientErrors(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	_, err := client(closed, token).Bans(t.Context())
-	if !errors.Is(err, admin.ErrNoAnswer) || strings.Contains(err.Error(), token) {
-		t.Errorf("Bans of no server = %v, want ErrNoAnswer", err)
-	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		t.Errorf("Bans of no server = %v, which names the address twice", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "no server answers at 127.0.0.1:") || strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "http://") {
+		t.Errorf("Bans of no server = %v, want that, and the address without the token", err)
 	}
 }

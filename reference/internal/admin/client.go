@@ -13,30 +13,26 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
-// A Client calls the admin listener of a running server.
+// A Client calls the admin listener of a running server. Its errors say what to do, or have
+// the text that the server answered with.
+//
+//	client := admin.Client{Addr: "127.0.0.1:9090", Token: token}
+//	bans, err := client.Bans(ctx)
 type Client struct {
 	Addr  string // host and port of the listener
 	Token string // its token; empty: the client sends none
 }
 
-var (
-	// ErrToken means that the server requires a token, or another one.
-	ErrToken = errors.New("the server requires its admin token")
-	// ErrNoAnswer means that no server answers.
-	ErrNoAnswer = errors.New("no server answers")
-)
-
-// clientTimeout bounds one call.
+// clientTimeout bounds one call. The checks of /readyz take up to three seconds.
 const clientTimeout = 10 * time.Second
 
 // healthTimeout bounds GET /healthz, which the server answers at once. With the start of the
 // command it is less than two seconds, the timeout of some health checks.
 const healthTimeout = 1500 * time.Millisecond
 
-// maxAnswer bounds the body of a response; a ban or a key has a few hundred bytes.
+// maxAnswer bounds the body of a response; a ban has a few hundred bytes.
 const maxAnswer = 1 << 30
 
 // Health returns nil if the process answers GET /healthz. No token is needed.
@@ -52,10 +48,8 @@ func (c Client) Health(ctx context.Context) error {
 }
 
 // Readiness returns what the server checks before it reports that it is ready. No token
-// is needed. The checks take up to three seconds.
+// is needed.
 func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
-	defer cancel()
 	got, err := c.send(ctx, http.MethodGet, "/readyz", nil)
 	if err == nil && (json.Unmarshal(got.body, &r) != nil || r.Checks == nil) {
 		err = c.errStatus(got)
@@ -96,59 +90,31 @@ func (c Client) Unban(ctx context.Context, owner, network string) (bool, error) 
 	return answer.Unbanned, err
 }
 
-// Keys returns the client for the keys of the server.
-func (c Client) Keys() KeysClient { return KeysClient{c} }
-
-// A KeysClient lists and changes the keys of a server, as [keys.Manager] does in a
-// database.
-type KeysClient struct{ client Client }
-
-// List returns all keys in order of their creation.
-func (c KeysClient) List(ctx context.Context) ([]keys.Info, error) {
-	answer, err := call[struct{ Keys []keys.Info }](ctx, c.client, http.MethodGet, "/keys", nil)
-	return answer.Keys, err
-}
-
-// Create creates a key.
-func (c KeysClient) Create(ctx context.Context, n keys.New) (keys.Issued, error) {
-	return call[keys.Issued](ctx, c.client, http.MethodPost, "/keys", n)
-}
-
-// Revoke revokes a key.
-func (c KeysClient) Revoke(ctx context.Context, id string) (keys.Revoked, error) {
-	return call[keys.Revoked](ctx, c.client, http.MethodDelete, "/keys/"+url.PathEscape(id), nil)
-}
-
-// Rotate replaces a key by a new one.
-func (c KeysClient) Rotate(ctx context.Context, id string, r keys.Replacement) (keys.Rotated, error) {
-	return call[keys.Rotated](ctx, c.client, http.MethodPost, "/keys/"+url.PathEscape(id)+"/rotate", r)
-}
-
 // call sends a request, with a body in JSON unless in is nil, and returns the answer.
 func call[T any](ctx context.Context, c Client, method, target string, in any) (answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
-	defer cancel()
 	got, err := c.send(ctx, method, target, in)
 	if err != nil {
 		return answer, err
-	}
-	switch got.code {
-	case http.StatusOK, http.StatusCreated:
-		if json.Unmarshal(got.body, &answer) != nil {
-			err = fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
-		}
-		return answer, err
-	case http.StatusUnauthorized:
-		return answer, ErrToken
 	}
 	var refusal struct {
 		Code    apierror.Code
 		Message string
 	}
-	if json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound {
+	switch {
+	case got.code == http.StatusOK:
+		if json.Unmarshal(got.body, &answer) != nil {
+			err = fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
+		}
+		return answer, err
+	case got.code == http.StatusUnauthorized && c.Token == "":
+		return answer, errors.New("the server requires its admin token; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file")
+	case got.code == http.StatusUnauthorized:
+		return answer, errors.New("the server has another admin token than the one that was sent; correct PETSTORE_ADMIN_TOKEN, or admin_token in the settings file")
+	case json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound:
 		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, got.status, refusal.Message)
+	default:
+		return answer, c.errStatus(got)
 	}
-	return answer, c.errStatus(got)
 }
 
 // A reply is a response that was read.
@@ -164,6 +130,8 @@ func (c Client) errStatus(got reply) error {
 
 // send sends a request, and reads the response.
 func (c Client) send(ctx context.Context, method, target string, in any) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
 	var body []byte
 	if in != nil {
 		var err error
@@ -188,7 +156,7 @@ func (c Client) send(ctx context.Context, method, target string, in any) (reply,
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the message has the address already
 		}
-		return reply{}, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
+		return reply{}, fmt.Errorf("no server answers at %s: %w; start one with petstore serve, or name its admin listener with --admin-listen", c.Addr, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

@@ -20,7 +20,7 @@ const recentDays = 7
 func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Server) error {
 	list, err := s.ListDeprecations(r.Context(), a.Now())
 	if err != nil {
-		return storeError(err)
+		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"deprecations": append([]*Deprecation{}, list...)})
 }

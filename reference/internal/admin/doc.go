@@ -7,49 +7,30 @@
 //
 //	       /console/         the console of package middleware/console; / leads there
 //	GET    /healthz          200 as long as the process answers; checks nothing else
-//	GET    /readyz           200 or 503, with the result of each check
-//	GET    /state            version, readiness, engine and Redis: [State]
+//	GET    /readyz           200 or 503, with the result of each check: [Readiness]
 //	GET    /metrics          metrics for Prometheus
 //	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
-//	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
+//	POST   /bans             makes the ban of a [NewBan]: [Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network, and deletes its
 //	                         strikes and earlier bans: {"unbanned": true}, or false without a ban
 //	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [Usage]
 //	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [Deprecation]
-//	GET    /keys             the keys without their secrets: {"keys": [...]} of [keys.Info]
-//	POST   /keys             creates the key of a [keys.New]: [keys.Issued], with the secret
-//	DELETE /keys/{id}        revokes a key: [keys.Revoked]
-//	POST   /keys/{id}/rotate replaces a key as a [keys.Replacement] says: [keys.Rotated], with the secret
-//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [store.AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
-// While the server starts, /console/, /bans, /keys, /usage, /deprecations and /audit answer 503.
-// Bodies have Content-Type: application/json.
+// While the server starts, /console/, /bans, /usage and /deprecations answer 503.
 //
 // With a token, every endpoint except /healthz and /readyz requires it as a bearer token
 // (RFC 6750). The console also takes it as a password (RFC 7617). /readyz shows the texts of
-// errors only to clients that send it.
-// After ten wrong tokens in a minute, a network gets 429 for further ones until the minute
-// ends. The right token and health checks are never limited.
+// errors only to clients that send it. After ten wrong tokens in a minute, a network gets 429
+// for further ones until the minute ends; the right token is never limited.
 //
 // Without a token, the listener must be on loopback, and requests for another host are
-// refused with 421: a page in a browser on the machine could send them (DNS
-// rebinding).
+// refused with 421: a page in a browser on the machine could send them (DNS rebinding).
 //
 // Requests that a browser sends for a page of another origin (Sec-Fetch-Site, Origin) are
 // refused with 403, except that a link can open the console.
 //
-// The log has a line for each request: the address of the client, the method, the route,
-// the status, for a ban or an unban the subject and the outcome, and for a key its ID. It
-// never has a token or a secret. The line of a GET that is answered has level Debug, except
-// for profiles.
-//
-// Every change is stored in the audit log, with the actor "admin" and the address of the
-// client.
-//
-// A [Client] sends these requests. Its errors wrap [ErrNoAnswer] or [ErrToken], or have the
-// text that the server answered with.
-//
-//	client := admin.Client{Addr: "127.0.0.1:9090", Token: token}
-//	bans, err := client.Bans(ctx)
+// The log has a line for each request, without tokens: the address of the client, the method,
+// the route, the status, and for a ban or an unban the subject and the outcome. The line of a
+// GET that is answered has level Debug, except for profiles.
 package admin

@@ -4,17 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -38,18 +35,31 @@ func passwordAsToken(next http.Handler) http.Handler {
 	})
 }
 
-var errAskForToken = apierror.New(http.StatusUnauthorized, "missing_admin_token",
-	"The console needs the admin token as the password, with any user name.")
+var (
+	errAskForToken = apierror.New(http.StatusUnauthorized, "missing_admin_token",
+		"The console needs the admin token as the password, with any user name.")
+	errWrongToken = apierror.New(http.StatusUnauthorized, "invalid_admin_token",
+		"The password is not the admin token. The console takes the token as the password, with any user name.")
+)
 
 // askForToken is guard for the console. A browser asks its user for the token.
 func (a *admin) askForToken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.trusted(r) {
-			w.Header().Set("WWW-Authenticate", `Basic realm="petstore admin token", charset="UTF-8"`)
+		outcome := bearer.OutcomeFrom(r.Context())
+		switch {
+		case a.Token == "" || outcome == bearer.Authenticated:
+			next.ServeHTTP(w, r)
+			return
+		case outcome == bearer.Refused: // too many wrong tokens
+			a.guard(next).ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="petstore admin token", charset="UTF-8"`)
+		if outcome == bearer.Missing {
 			a.errors.Respond(w, r, errAskForToken)
 			return
 		}
-		next.ServeHTTP(w, r)
+		a.errors.Respond(w, r, errWrongToken)
 	})
 }
 
@@ -59,16 +69,30 @@ func (a *admin) trusted(r *http.Request) bool {
 	return ok || a.Token == ""
 }
 
-// verifyToken compares digests, so that its duration does not depend on the token.
-func verifyToken(token string) func(context.Context, string) (operator, error) {
-	want := sha256.Sum256([]byte(token))
-	return func(_ context.Context, sent string) (operator, error) {
-		got := sha256.Sum256([]byte(sent))
-		if token == "" || subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
-			return operator{}, bearer.ErrInvalid
-		}
+// guesses is how many wrong tokens a network may send in a minute.
+var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+
+// maxGuessers is how many networks are counted.
+const maxGuessers = 4096
+
+// verifyToken compares digests, so that its duration does not depend on the token. The wrong
+// tokens of a network are counted, but never lock out the right one, which is too long to guess.
+func (a *admin) verifyToken(ctx context.Context, sent string) (operator, error) {
+	want, got := sha256.Sum256([]byte(a.Token)), sha256.Sum256([]byte(sent))
+	switch {
+	case a.Token == "":
+		return operator{}, bearer.ErrInvalid
+	case subtle.ConstantTimeCompare(got[:], want[:]) == 1:
 		return operator{}, nil
 	}
+	e := entryOf(ctx)
+	e.outcome = wrongToken
+	d, err := a.wrong.Take(ctx, e.network, guesses, 1)
+	if err == nil && !d.Allowed() {
+		return operator{}, &apierror.Error{Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, RetryAfter: d.RetryAfter,
+			Message: "Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says."}
+	}
+	return operator{}, bearer.ErrInvalid
 }
 
 var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_request",
@@ -133,15 +157,6 @@ func opensConsole(r *http.Request) bool {
 
 func isConsole(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/console/") }
 
-// guesses is how many wrong tokens a network may send in a minute.
-var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-
-// maxGuessers is how many networks are counted.
-const maxGuessers = 4096
-
-var errGuessing = apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded,
-	"Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says.")
-
 // dropBodies does not wait for the body of a request without the right token, as net/http does
 // before it answers: slow bodies would keep the few connections from the operator.
 func (a *admin) dropBodies(next http.Handler) http.Handler {
@@ -152,29 +167,4 @@ func (a *admin) dropBodies(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// limitGuesses refuses wrong tokens of a network that has sent too many. It is placed after
-// the check of the token: wrong tokens never lock out the right one, which is too long to
-// guess. A health check with a wrong token counts, and is answered as one without a token.
-func (a *admin) limitGuesses(next http.Handler) http.Handler {
-	if a.Token == "" {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bearer.OutcomeFrom(r.Context()) == bearer.Invalid {
-			entryOf(r.Context()).outcome = wrongToken
-			d, err := a.wrong.Take(r.Context(), networkOf(r), guesses, 1)
-			if err == nil && !d.Allowed() && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
-				w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.RetryAfter.Seconds()))))
-				a.errors.Respond(w, r, errGuessing)
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func networkOf(r *http.Request) string {
-	return clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
 }

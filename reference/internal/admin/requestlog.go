@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // An entry is what other parts of the handler add to the log line of a request.
 type entry struct {
 	by      store.Actor // for the audit log
+	network string      // the subject of the client's network
 	subject string      // the subject to ban or to unban
-	key     string      // the ID of a key that was created, revoked or rotated
 	outcome string      // "" if the status says enough
 }
 
@@ -51,7 +52,7 @@ func entryOf(ctx context.Context) *entry {
 func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			e := &entry{by: actor(r)}
+			e := &entry{by: actor(r), network: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))}
 			t := middleware.TrackResponse(w)
 			next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)))
 
@@ -64,7 +65,7 @@ func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
 				slog.String("route", route),
 				slog.Int("status", t.Status()),
 			}
-			for _, note := range []slog.Attr{slog.String("subject", e.subject), slog.String("key", e.key), slog.String("outcome", e.outcome)} {
+			for _, note := range []slog.Attr{slog.String("subject", e.subject), slog.String("outcome", e.outcome)} {
 				if note.Value.String() != "" {
 					attrs = append(attrs, note)
 				}

@@ -2,7 +2,7 @@ package admin
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -26,21 +26,22 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 	answer := Usage{Owner: owner, Plans: []PlanUsage{}, Days: []Day{}}
 	list, err := s.Store.ListKeys(r.Context())
 	if err != nil {
-		return storeError(err)
+		return err
 	}
 	list = slices.DeleteFunc(list, func(k store.Key) bool { return k.Owner != owner })
 	known, now := len(list) > 0, a.Now()
 	list = slices.DeleteFunc(list, func(k store.Key) bool { return !k.Active(now) })
 	answer.Keys = len(list)
 	if err := addPlans(r.Context(), s, list, &answer); err != nil {
-		return engineError(err)
+		return err
 	}
 	days, err := s.DailyUse(r.Context(), owner, store.Day(now).AddDate(0, 0, 1-store.KeepDays))
 	if err != nil {
-		return storeError(err)
+		return err
 	}
 	if !known && len(days) == 0 {
-		return errNoOwner(owner)
+		return apierror.New(http.StatusNotFound, "owner_not_found",
+			fmt.Sprintf("There is no key of the owner %q; petstore keys list shows the owners.", owner))
 	}
 	for _, d := range days {
 		answer.Days = append(answer.Days, Day{Day: d.Day.Format(time.DateOnly), Allowed: d.Allowed, Denied: d.Denied})
@@ -89,17 +90,6 @@ func addLimits(ctx context.Context, s *Server, k store.Key, u *Usage) error {
 	}
 	u.Limited = append(u.Limited, KeyUsage{ID: k.ID, Name: k.Name, Quotas: api.QuotasOf(&d)})
 	return nil
-}
-
-var errNoPeek = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-	"The present usage is not known at the moment. GET /readyz and the log say why.")
-
-// engineError returns the answer for an error of the engine.
-func engineError(err error) error {
-	if errors.Is(err, ratelimit.ErrUnavailable) {
-		return errNoPeek.Wrap(err)
-	}
-	return err
 }
 
 // addPlan adds the decision of a peek for a plan.

@@ -17,8 +17,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/build"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -47,20 +46,13 @@ func handlerOf(t *testing.T, s *admin.Server) http.Handler {
 
 func TestUsage(t *testing.T) {
 	s := newServer(t)
-	at := func(d time.Duration) keys.Manager {
-		return keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon.Add(d) }}
-	}
 	const owner = "50% of & co/7"
-	create := func(m keys.Manager, n keys.New) {
-		t.Helper()
-		n.Name, n.Owner = "n", owner
-		_, err := m.Create(t.Context(), n)
-		must(t, err)
-	}
-	create(at(-2*time.Hour), keys.New{Plan: "free"})
-	create(at(-2*time.Hour), keys.New{Plan: "pro", ExpiresIn: keys.Duration(time.Hour)}) // has expired
-	create(at(-1*time.Hour), keys.New{Plan: "free"})
-	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}, Limits: []string{"2/month from 17"}})
+	db := s.Store.(*sqlite.Store)
+	hours := func(n time.Duration) time.Time { return noon.Add(n * time.Hour) }
+	createKey(t, db, store.NewKey{Owner: owner, Plan: "free", Created: hours(-2)})
+	createKey(t, db, store.NewKey{Owner: owner, Plan: "pro", Created: hours(-2), Expires: hours(-1)})
+	createKey(t, db, store.NewKey{Owner: owner, Plan: "free", Created: hours(-1)})
+	createKey(t, db, store.NewKey{Owner: owner, Plan: "enterprise", Quotas: []string{"3/hour"}, Limits: []string{"2/month from 17"}, Created: hours(-1)})
 	free, err := plans.Of("free", nil)
 	must(t, err)
 	for range 2 {
@@ -68,7 +60,7 @@ func TestUsage(t *testing.T) {
 		must(t, err)
 	}
 	today := store.Day(noon)
-	if err := s.Store.(store.DailyUses).AddDailyUse(t.Context(),
+	if err := db.AddDailyUse(t.Context(),
 		store.DailyUse{Owner: owner, Day: today.AddDate(0, 0, -90), Allowed: 9},
 		store.DailyUse{Owner: owner, Day: today.AddDate(0, 0, -89), Allowed: 5, Denied: 1},
 		store.DailyUse{Owner: owner, Day: today, Allowed: 2}); err != nil {
@@ -101,12 +93,12 @@ func TestUsage(t *testing.T) {
 func TestUsageOfUnknownOwners(t *testing.T) {
 	s := newServer(t)
 	h := handlerOf(t, s)
-	for _, query := range []string{"", "owner=", "owner=a&owner=b", "network=192.0.2.1", "owner=ada&x=1", "owner=%zz"} {
+	for _, query := range []string{"", "owner=", "owner=a&owner=b", "network=192.0.2.1", "owner=ada&x=1", "owner=%zz", "owner=%ff"} {
 		if w := serve(h, "GET", "/usage?"+query, local); w.Code != 400 || !strings.Contains(w.Body.String(), "Name the owner: owner=NAME.") {
 			t.Errorf("GET /usage?%s: %d %s, want 400", query, w.Code, w.Body)
 		}
 	}
-	for _, query := range []string{"owner=ada", "owner=%00", "owner=%ff", "owner=" + strings.Repeat("x", 5000)} {
+	for _, query := range []string{"owner=ada", "owner=%00", "owner=" + strings.Repeat("x", 5000)} {
 		if w := serve(h, "GET", "/usage?"+query, local); w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"owner_not_found"`) {
 			t.Errorf("GET /usage?%.40s: %d %.200s, want 404", query, w.Code, w.Body)
 		}
@@ -124,17 +116,10 @@ func TestUsageOfUnknownOwners(t *testing.T) {
 // Keys of one custom plan differ in their quotas. A plan without a penalty has no strikes.
 func TestUsageOfPlans(t *testing.T) {
 	s := newServer(t)
-	created := noon.Add(-time.Hour)
-	m := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time {
-		created = created.Add(time.Second) // keys are listed in the order of their creation
-		return created
-	}}
-	for _, quota := range []string{"3/hour", "4/hour"} {
-		_, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "enterprise", Quotas: []string{quota}})
-		must(t, err)
-	}
-	_, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "old", Plan: "free", ExpiresIn: 1000})
-	must(t, err)
+	db := s.Store.(*sqlite.Store)
+	createKey(t, db, store.NewKey{Owner: "ada", Plan: "enterprise", Quotas: []string{"3/hour"}, Created: noon.Add(-time.Second)})
+	createKey(t, db, store.NewKey{Owner: "ada", Plan: "enterprise", Quotas: []string{"4/hour"}, Created: noon.Add(-time.Microsecond)})
+	createKey(t, db, store.NewKey{Owner: "old", Plan: "free", Created: noon.Add(-time.Hour), Expires: noon.Add(-time.Minute)})
 	s.Plan = func(name string, quotas []string) (*ratelimit.Plan, error) {
 		p, err := plans.Of(name, quotas)
 		return p.WithoutPenalty(), err
@@ -167,7 +152,6 @@ func (awayLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Dec
 func TestUsageWithoutTheEngine(t *testing.T) {
 	s := newServer(t)
 	s.Limiter = awayLimiter{}
-	m := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon }}
 	gone := errors.New("the plan is gone")
 	s.Plan = func(name string, quotas []string) (*ratelimit.Plan, error) {
 		if name == "pro" {
@@ -175,13 +159,11 @@ func TestUsageWithoutTheEngine(t *testing.T) {
 		}
 		return plans.Of(name, quotas)
 	}
-	m.Plan = plans.Of
-	for owner, n := range map[string]keys.New{"ada": {Plan: "free"}, "bob": {Plan: "pro", Limits: []string{"1/day"}}} {
-		n.Name, n.Owner = "n", owner
-		_, err := m.Create(t.Context(), n)
-		must(t, err)
+	for owner, k := range map[string]store.NewKey{"ada": {Plan: "free"}, "bob": {Plan: "pro", Limits: []string{"1/day"}}} {
+		k.Owner, k.Created = owner, noon
+		createKey(t, s.Store.(*sqlite.Store), k)
 		if w := serve(handlerOf(t, s), "GET", "/usage?owner="+owner, local); w.Code != 503 ||
-			!strings.Contains(w.Body.String(), "The present usage is not known at the moment. GET /readyz and the log say why.") {
+			!strings.Contains(w.Body.String(), "The database or Redis cannot be used at the moment. GET /readyz and the log say why.") {
 			t.Errorf("GET /usage?owner=%s while the engine is away: %d %s, want 503", owner, w.Code, w.Body)
 		}
 	}
@@ -221,42 +203,12 @@ func TestDeprecations(t *testing.T) {
 	}
 }
 
-func TestState(t *testing.T) {
-	now := time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
-	var server *admin.Server
-	h := newHandler(t, func(c *admin.Config) {
-		c.Now = func() time.Time { return now }
-		c.Build = build.Info{Version: "v1.2.3", Go: "go1.26.8", OS: "linux", Arch: "amd64"}
-		c.Server = func() *admin.Server { return server }
-		c.Checks = []admin.Check{{Name: "server", Run: func(context.Context) error {
-			if server == nil {
-				return errors.New("starting")
-			}
-			return nil
-		}}}
-	})
-	now = now.Add(90 * time.Second)
-	const started = `{"build":{"version":"v1.2.3","modified":false,"go":"go1.26.8","os":"linux","arch":"amd64"},"started":"2026-05-04T12:00:00Z","uptime":90,`
-	want := started + `"ready":false,"checks":{"server":"starting"}}` + "\n"
-	if w := serve(h, "GET", "/state", local); w.Code != 200 || w.Body.String() != want {
-		t.Errorf("GET /state during the start: %d %s, want %s", w.Code, w.Body, want)
-	}
-	for _, path := range []string{"/console/", "/bans"} {
-		if w := serve(h, "GET", path, local); w.Code != 503 {
-			t.Errorf("GET %s during the start: %d, want 503", path, w.Code)
+// Until the server serves, the endpoints that need it say so, and when to ask again.
+func TestWhileTheServerStarts(t *testing.T) {
+	h := newHandler(t, func(c *admin.Config) { c.Server = func() *admin.Server { return nil } })
+	for _, path := range []string{"/console/", "/bans", "/usage?owner=ada", "/deprecations"} {
+		if w := serve(h, "GET", path, local); w.Code != 503 || w.Header().Get("Retry-After") != "5" {
+			t.Errorf("GET %s during the start: %d, Retry-After %q, want 503 and 5", path, w.Code, w.Header().Get("Retry-After"))
 		}
-	}
-	server = &admin.Server{Report: func() admin.Report {
-		return admin.Report{
-			Engine:      admin.Engine{Kind: "memory", Subjects: 1, Capacity: 2, Evicted: 3, Refused: 4},
-			Connections: map[string]admin.Connections{"api": {Open: 5, Idle: 4, Refused: 3, Evicted: 2, Waited: 1}},
-			Settings:    admin.Settings{Applied: 2, Refused: 1, Last: &now, Error: "p.yaml:1:1", Restart: []string{"listen"}},
-		}
-	}}
-	want = started + `"ready":true,"checks":{"server":"ok"},"engine":{"kind":"memory","subjects":1,"capacity":2,"evicted":3,"refused":4},` +
-		`"connections":{"api":{"open":5,"idle":4,"refused":3,"evicted":2,"waited":1}},` +
-		`"settings":{"applied":2,"refused":1,"last":"2026-05-04T12:01:30Z","error":"p.yaml:1:1","restart":["listen"]}}` + "\n"
-	if w := serve(h, "GET", "/state", local); w.Code != 200 || w.Body.String() != want {
-		t.Errorf("GET /state: %d %s, want %s", w.Code, w.Body, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -17,6 +18,15 @@ import (
 
 // KeyPrefix is the prefix of the keys of the service.
 const KeyPrefix = "pet_live_"
+
+// NewKey returns a new key in the format of the service.
+func NewKey() (apikey.Secret, error) {
+	format, err := apikey.NewFormat(KeyPrefix)
+	if err != nil {
+		return apikey.Secret{}, err
+	}
+	return format.Generate(), nil
+}
 
 // A Limiter is an engine that can also decide about several subjects at once, report the
 // usage of a subject, and adjust a charge.

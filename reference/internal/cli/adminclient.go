@@ -24,36 +24,10 @@ func (f adminFlags) client() (admin.Client, error) {
 	if err != nil {
 		return admin.Client{}, err
 	}
-	return adminClient(settings)
-}
-
-func adminClient(settings *config.Config) (admin.Client, error) {
 	if settings.AdminListen == "" {
 		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}
 	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
-}
-
-// ask calls the server. The error says what to do.
-func ask[T any](ctx context.Context, f adminFlags, call func(admin.Client, context.Context) (T, error)) (answer T, err error) {
-	client, err := f.client()
-	if err != nil {
-		return answer, err
-	}
-	answer, err = call(client, ctx)
-	return answer, explainAdmin(err)
-}
-
-// explainAdmin adds to an error what to do.
-func explainAdmin(err error) error {
-	switch {
-	case errors.Is(err, admin.ErrToken):
-		return fmt.Errorf("%w; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file", err)
-	case errors.Is(err, admin.ErrNoAnswer):
-		return fmt.Errorf("%w; start one with petstore serve, or name its admin listener with --admin-listen", err)
-	default:
-		return err
-	}
 }
 
 type deprecationsCmd struct {
@@ -68,7 +42,11 @@ there are those to write to before the sunset, when the operation is removed.`
 }
 
 func (c deprecationsCmd) Run(ctx context.Context, o output) error {
-	list, err := ask(ctx, c.adminFlags, admin.Client.Deprecations)
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	list, err := client.Deprecations(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,14 +90,14 @@ func (c healthCmd) Run(ctx context.Context, o output) error {
 	}
 	if !c.Ready {
 		if err := client.Health(ctx); err != nil {
-			return explainAdmin(err)
+			return err
 		}
 		fmt.Fprintln(o.out, "ok")
 		return nil
 	}
 	r, err := client.Readiness(ctx)
 	if err != nil {
-		return explainAdmin(err)
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
 		fmt.Fprintf(o.out, "%s: %s\n", name, escape(r.Checks[name]))

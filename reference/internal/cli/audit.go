@@ -9,14 +9,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 type auditCmd struct {
-	Since *keys.Duration `placeholder:"DURATION" help:"Only entries of this period until now, such as 24h or 30d."`
-	Limit int            `default:"100" placeholder:"N" help:"At most this many entries, the newest, up to 10000 (default ${default})."`
-	JSON  bool           `help:"Print JSON."`
+	Since *period `placeholder:"DURATION" help:"Only entries of this period until now, such as 24h or 30d."`
+	Limit int     `default:"100" placeholder:"N" help:"At most this many entries, the newest, up to 10000 (default ${default})."`
+	JSON  bool    `help:"Print JSON."`
 	databaseFlags
 }
 
@@ -34,9 +33,6 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 		return usageError{fmt.Errorf("audit: --limit must be 1 to %d, got %d", store.MaxAudit, c.Limit)}
 	}
 	if c.Since != nil {
-		if *c.Since < 0 {
-			return usageError{fmt.Errorf("audit: --since must not be negative, got %v", time.Duration(*c.Since))}
-		}
 		q.Since = time.Now().Add(-time.Duration(*c.Since))
 	}
 	settings, err := c.load()

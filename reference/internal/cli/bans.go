@@ -10,7 +10,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
 type bansCmd struct {
@@ -25,7 +24,11 @@ type bansListCmd struct {
 }
 
 func (c bansListCmd) Run(ctx context.Context, o output) error {
-	bans, err := ask(ctx, c.adminFlags, admin.Client.Bans)
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	bans, err := client.Bans(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,7 +45,7 @@ func printBans(w io.Writer, bans []admin.Ban) error {
 
 // banTarget is an owner or a network.
 type banTarget struct {
-	Owner   string `arg:"" optional:"" help:"Owner of the keys, as in petstore keys list."`
+	Owner   text   `arg:"" optional:"" help:"Owner of the keys, as in petstore keys list."`
 	Network string `placeholder:"ADDRESS" help:"The network of this address instead of an owner. The ban of a network affects only requests without a valid key."`
 }
 
@@ -54,13 +57,13 @@ func (t banTarget) check(command, example string) error {
 }
 
 // name returns the owner or the network.
-func (t banTarget) name() string { return t.Owner + t.Network }
+func (t banTarget) name() string { return string(t.Owner) + t.Network }
 
 type bansBanCmd struct {
 	banTarget
-	For    keys.Duration `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h or 30d, from 1s to 8784h."`
-	Reason string        `placeholder:"TEXT" help:"What the client reads after \"temporarily banned: \", at most 200 bytes. Without it the client reads that the operator has banned it."`
-	JSON   bool          `help:"Print the ban as JSON."`
+	For    period `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h or 30d, from 1s to 8784h."`
+	Reason text   `placeholder:"TEXT" help:"What the client reads after \"temporarily banned: \", at most 200 bytes. Without it the client reads that the operator has banned it."`
+	JSON   bool   `help:"Print the ban as JSON."`
 	adminFlags
 }
 
@@ -82,9 +85,11 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	if length < time.Second || length > longestBan || length%time.Second != 0 {
 		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
 	}
-	b, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (admin.Ban, error) {
-		return client.Ban(ctx, admin.NewBan{Owner: c.Owner, Network: c.Network, Seconds: int64(length / time.Second), Reason: c.Reason})
-	})
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	b, err := client.Ban(ctx, admin.NewBan{Owner: string(c.Owner), Network: c.Network, Seconds: int64(length / time.Second), Reason: string(c.Reason)})
 	if err != nil {
 		return err
 	}
@@ -108,9 +113,11 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 	if err := c.check("unban", ""); err != nil {
 		return err
 	}
-	was, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (bool, error) {
-		return client.Unban(ctx, c.Owner, c.Network)
-	})
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	was, err := client.Unban(ctx, string(c.Owner), c.Network)
 	if err != nil {
 		return err
 	}
@@ -120,11 +127,4 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 	}
 	o.say("Unbanned %q.", c.name())
 	return nil
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +11,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/server"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // The exit codes.
@@ -82,6 +82,10 @@ func Run(args []string) int {
 		return o.fail(err)
 	}
 	parser.Model.HelpFlag.Help = "Show this help."
+	if i := slices.IndexFunc(args, func(arg string) bool { return !utf8.ValidString(arg) }); i >= 0 {
+		// The parser would put U+FFFD in place of some bytes, so that two owners would be one.
+		return o.fail(usageError{fmt.Errorf("argument %q is not UTF-8", args[i])})
+	}
 	switch {
 	case len(args) > 0 && args[0] == "help": // petstore help keys create
 		args = append(slices.Clone(args[1:]), "--help")
@@ -91,6 +95,9 @@ func Run(args []string) int {
 	command, err := parser.Parse(args)
 	if err != nil {
 		return o.failParse(err, args)
+	}
+	if flag := repeated(command); flag != "" {
+		return o.fail(usageError{fmt.Errorf("%s must be given once; remove one of them", flag)})
 	}
 	if command.Command() != "serve" {
 		defaultSignals() // a signal ends the other commands at once
@@ -102,6 +109,18 @@ func Run(args []string) int {
 		return o.fail(err)
 	}
 	return exitDone
+}
+
+// repeated returns a flag that was given more than once although it has one value, or "".
+func repeated(c *kong.Context) string {
+	seen := map[*kong.Flag]bool{}
+	for _, p := range c.Path {
+		if p.Flag != nil && !p.Flag.IsSlice() && seen[p.Flag] {
+			return "--" + p.Flag.Name
+		}
+		seen[p.Flag] = true
+	}
+	return ""
 }
 
 // noValue is how kong says that a flag has no value, or another flag in place of one.
@@ -150,43 +169,30 @@ func (o output) printError(err error) {
 	}
 }
 
-// table prints columns of text.
-type table struct {
-	w   *tabwriter.Writer
-	out *bufio.Writer // tabwriter writes each cell by itself
+// A text is a name or an owner in the command line, as [store.CheckText] has it.
+type text string
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (t *text) UnmarshalText(b []byte) error {
+	*t = text(b)
+	return store.CheckText(string(b))
 }
 
-func newTable(w io.Writer, columns ...any) table {
-	out := bufio.NewWriter(w)
-	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), out}
-	t.row(columns...)
-	return t
-}
+// A period is a duration in the command line that is not negative, such as 24h or 30d.
+type period time.Duration
 
-func (t table) row(cells ...any) {
-	texts := make([]string, len(cells))
-	for i, cell := range cells {
-		texts[i] = showable(fmt.Sprint(cell))
-	}
-	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
-}
-
-func (t table) flush() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
-
-// show prints a list as JSON or as a table, or says that it is empty.
-func show[T any](o output, asJSON bool, list []T, empty string, print func(io.Writer, []T) error) error {
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *period) UnmarshalText(b []byte) error {
+	d, err := duration.Parse(string(b))
 	switch {
-	case asJSON:
-		return printJSON(o.out, list)
-	case len(list) == 0:
-		o.say("%s", empty)
-		return nil
+	case err != nil:
+		return fmt.Errorf("%q must be a duration such as 24h or 30d", b)
+	case d < 0:
+		return fmt.Errorf("must not be negative, got %v", d)
 	}
-	return print(o.out, list)
+	*p = period(d)
+	return nil
 }
-
-// showTime formats a time for people, to the second.
-func showTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 type versionCmd struct {
 	JSON bool `help:"Print JSON."`

@@ -1,19 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -25,13 +26,13 @@ type keysCmd struct {
 }
 
 type keysCreateCmd struct {
-	Name      string        `required:"" placeholder:"TEXT" help:"What the key is for."`
-	Owner     string        `required:"" placeholder:"TEXT" help:"Owner of the key. Usage is counted per owner: all keys of an owner share one quota."`
-	Plan      string        `required:"" placeholder:"PLAN" help:"Plan of the key, such as free; petstore plans lists them."`
-	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
-	Limit     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Limit of this key alone, such as 100/minute, up to four. Its requests must fit it in addition to the quotas that all keys of the owner share."`
-	ExpiresIn keys.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 30d; 0 means that it does not expire, as without the flag."`
-	keyFlags
+	Name      text     `required:"" placeholder:"TEXT" help:"What the key is for."`
+	Owner     text     `required:"" placeholder:"TEXT" help:"Owner of the key. Usage is counted per owner: all keys of an owner share one quota."`
+	Plan      string   `required:"" placeholder:"PLAN" help:"Plan of the key, such as free; petstore plans lists them."`
+	Quota     []string `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
+	Limit     []string `sep:"none" placeholder:"LIMIT/WINDOW" help:"Limit of this key alone, such as 100/minute, up to four. Its requests must fit it in addition to the quotas that all keys of the owner share."`
+	ExpiresIn period   `placeholder:"DURATION" help:"The key is valid for this long from now, such as 30d; 0 means that it does not expire, as without the flag."`
+	databaseFlags
 }
 
 // Help is shown by --help.
@@ -45,66 +46,128 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 	if err != nil {
 		return err
 	}
-	n := keys.New{
-		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit,
-		ExpiresIn: c.ExpiresIn,
+	k := store.NewKey{Name: string(c.Name), Owner: string(c.Owner), Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit, Created: time.Now()}
+	if c.ExpiresIn > 0 {
+		k.Expires = k.Created.Add(time.Duration(c.ExpiresIn))
 	}
-	var plans keys.PlanFunc // a running server knows its own
-	if !c.Admin {
-		plans = settings.Plans.Of
+	_, planErr := settings.Plans.Of(k.Plan, k.Quotas)
+	_, limitsErr := k.LimitsPlan()
+	if err := cmp.Or(planErr, limitsErr, o.checkReadable()); err != nil {
+		text := strings.TrimPrefix(err.Error(), "sqlkeys: "+store.ErrInvalid.Error()+": ")
+		return usageError{errors.New("keys create: " + text)}
 	}
-	if err := n.Check(plans); err != nil {
-		return keyUsage("create", err)
+	secret, err := api.NewKey()
+	if err != nil {
+		return err
 	}
-	return c.manage(ctx, settings, true, func(m keyManager) error {
-		issued, err := m.Create(ctx, n)
+	k.Digest, k.LastFour = secret.Digest(), secret.LastFour()
+	return withDatabase(ctx, settings, true, func(db store.Store) error {
+		key, err := db.CreateKey(ctx, k, actor())
 		if err != nil {
 			return err
 		}
-		return o.showKey(issued)
+		return o.showKey(ctx, db, settings, key, secret, "run the command again")
 	})
 }
 
-// showKey prints a key that was just stored. The error names the key, because a key
-// that was not printed is lost.
-func (o output) showKey(issued keys.Issued) error {
-	key := issued.Key
-	if _, err := fmt.Fprintln(o.out, issued.Secret); err != nil {
-		return fmt.Errorf("created key %s but could not print it; revoke it and create another one: %w", key.ID, err)
+// checkReadable returns an error if nothing can read the standard output, so that a new key would
+// be lost. If it is closed, the Go runtime has opened the null device instead.
+func (o output) checkReadable() error {
+	out, err := o.out.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	if err != nil || nullErr == nil && os.SameFile(out, null) {
+		return fmt.Errorf("standard output is closed or %s, but a new key is shown only there; redirect it to a file", os.DevNull)
 	}
-	o.say("Created key %s of %q, plan %s. It %s. The key is shown only now.", key.ID, key.Owner, key.Plan, endText(key.Expires))
 	return nil
 }
 
-func endText(expires *time.Time) string {
-	if expires == nil {
+// showKey prints a key that was just stored. A key that cannot be printed is revoked again; the
+// error says so, and then what to do.
+func (o output) showKey(ctx context.Context, db store.Keys, settings *config.Config, key store.Key, secret apikey.Secret, mend string) error {
+	signal.Ignore(syscall.SIGPIPE) // a write to a pipe without a reader returns an error instead
+	if _, err := fmt.Fprintln(o.out, secret.Reveal()); err != nil {
+		if _, failure := db.RevokeKey(ctx, key.ID, time.Now(), actor()); failure != nil {
+			return fmt.Errorf("created key %s but cannot print it: %w; it cannot be revoked either: %w; revoke it later with petstore keys revoke, and %s",
+				key.ID, err, failure, mend)
+		}
+		return fmt.Errorf("cannot print the new key %s: %w; it is revoked again; %s", key.ID, err, mend)
+	}
+	o.say("Created key %s of %q, plan %s, in database %s. It %s. The key is shown only now.",
+		key.ID, key.Owner, key.Plan, fullName(settings.Database), endText(key.Expires))
+	return nil
+}
+
+func endText(expires time.Time) string {
+	if expires.IsZero() {
 		return "does not expire"
 	}
-	return "expires at " + showTime(*expires)
+	return "expires at " + showTime(expires)
 }
 
 type keysListCmd struct {
-	Owner string  `help:"Only keys of this owner." placeholder:"TEXT"`
+	Owner text    `help:"Only keys of this owner." placeholder:"TEXT"`
 	Plan  string  `help:"Only keys with this plan." placeholder:"PLAN"`
 	State *string `help:"Only keys in this state: active, expired or revoked." enum:"active,expired,revoked" placeholder:"STATE"`
 	JSON  bool    `help:"Print JSON."`
-	keyFlags
+	databaseFlags
 }
 
 func (c keysListCmd) Run(ctx context.Context, o output) error {
-	return c.withKeys(ctx, func(m keyManager) error {
-		list, err := m.List(ctx)
+	return c.withKeys(ctx, func(db store.Keys) error {
+		stored, err := db.ListKeys(ctx)
 		if err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(k keys.Info) bool {
-			return c.Owner != "" && k.Owner != c.Owner || c.Plan != "" && k.Plan != c.Plan || c.State != nil && k.State != *c.State
-		})
+		list, now := []keyInfo{}, time.Now()
+		for _, k := range stored {
+			info := infoOf(k, now)
+			if (c.Owner == "" || k.Owner == string(c.Owner)) && (c.Plan == "" || k.Plan == c.Plan) && (c.State == nil || info.State == *c.State) {
+				list = append(list, info)
+			}
+		}
 		return show(o, c.JSON, list, "No key was found.", printKeys)
 	})
 }
 
-func printKeys(w io.Writer, list []keys.Info) error {
+// withKeys calls do with the keys of a database that exists.
+func (f databaseFlags) withKeys(ctx context.Context, do func(store.Keys) error) error {
+	settings, err := f.load()
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, settings, false, func(db store.Store) error { return do(db) })
+}
+
+// A keyInfo describes a key without its secret.
+type keyInfo struct {
+	ID       string    `json:"id"`
+	LastFour string    `json:"lastFour"` // the last four characters of the key
+	Name     string    `json:"name"`
+	Owner    string    `json:"owner"`
+	Plan     string    `json:"plan"`
+	Quotas   []string  `json:"quotas,omitempty"` // of a custom plan
+	Limits   []string  `json:"limits,omitempty"` // quotas of the key alone
+	State    string    `json:"state"`            // active, expired or revoked
+	Created  time.Time `json:"created"`
+	Expires  time.Time `json:"expires,omitzero"` // zero: never
+	Revoked  time.Time `json:"revoked,omitzero"` // zero: not revoked
+}
+
+func infoOf(k store.Key, at time.Time) keyInfo {
+	info := keyInfo{
+		ID: k.ID, LastFour: k.LastFour, Name: k.Name, Owner: k.Owner, Plan: k.Plan, Quotas: k.Quotas, Limits: k.Limits,
+		State: "active", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
+	}
+	switch {
+	case !k.Revoked.IsZero() && !k.Revoked.After(at):
+		info.State = "revoked"
+	case !k.Active(at):
+		info.State = "expired"
+	}
+	return info
+}
+
+func printKeys(w io.Writer, list []keyInfo) error {
 	t := newTable(w, "ID", "KEY", "NAME", "OWNER", "PLAN", "STATE", "CREATED", "EXPIRES")
 	for _, k := range list {
 		plan := k.Plan
@@ -115,8 +178,8 @@ func printKeys(w io.Writer, list []keys.Info) error {
 			plan += ", key " + strings.Join(k.Limits, ", ")
 		}
 		expires := "never"
-		if k.Expires != nil {
-			expires = showTime(*k.Expires)
+		if !k.Expires.IsZero() {
+			expires = showTime(k.Expires)
 		}
 		t.row(k.ID, "..."+k.LastFour, k.Name, k.Owner, plan, k.State, showTime(k.Created), expires)
 	}
@@ -125,18 +188,18 @@ func printKeys(w io.Writer, list []keys.Info) error {
 
 type keysRevokeCmd struct {
 	ID string `arg:"" help:"ID of the key, as in petstore keys list."`
-	keyFlags
+	databaseFlags
 }
 
 func (c keysRevokeCmd) Run(ctx context.Context, o output) error {
-	return c.withKeys(ctx, func(m keyManager) error {
-		revoked, err := m.Revoke(ctx, c.ID)
+	return c.withKeys(ctx, func(db store.Keys) error {
+		now := time.Now()
+		key, err := db.RevokeKey(ctx, c.ID, now, actor())
 		if err != nil {
-			return err
+			return explainKey(c.ID, err)
 		}
-		key := revoked.Key
-		if revoked.Already {
-			o.say("Key %s of %q was already revoked at %s.", key.ID, key.Owner, showTime(*key.Revoked))
+		if key.Revoked.Before(now.Truncate(time.Microsecond)) {
+			o.say("Key %s of %q was already revoked at %s.", key.ID, key.Owner, showTime(key.Revoked))
 			return nil
 		}
 		o.say("Key %s of %q is revoked. Running servers refuse it within one second.", key.ID, key.Owner)
@@ -144,11 +207,23 @@ func (c keysRevokeCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
+// explainKey returns the error about a key named by its ID.
+func explainKey(id string, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("there is no key with the ID %q; petstore keys list shows the IDs", id)
+	case errors.Is(err, store.ErrInactive):
+		return fmt.Errorf("cannot rotate key %s: it is revoked or expired; create another one with petstore keys create", id)
+	default:
+		return err
+	}
+}
+
 type keysRotateCmd struct {
-	ID        string         `arg:"" help:"ID of the key to replace, as in petstore keys list."`
-	Overlap   keys.Duration  `default:"24h" placeholder:"DURATION" help:"The old key stays valid for this long, at most until it expires (default ${default})."`
-	ExpiresIn *keys.Duration `placeholder:"DURATION" help:"The new key is valid for this long from now; 0 means that it does not expire. Without it the new key has the lifetime of the old one."`
-	keyFlags
+	ID        string  `arg:"" help:"ID of the key to replace, as in petstore keys list."`
+	Overlap   period  `default:"24h" placeholder:"DURATION" help:"The old key stays valid for this long, at most until it expires (default ${default})."`
+	ExpiresIn *period `placeholder:"DURATION" help:"The new key is valid for this long from now; 0 means that it does not expire. Without it the new key has the lifetime of the old one."`
+	databaseFlags
 }
 
 // Help is shown by --help.
@@ -158,119 +233,49 @@ the new key goes to standard output. The key is shown only now.`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, o output) error {
-	r := keys.Replacement{Overlap: &c.Overlap, ExpiresIn: c.ExpiresIn}
-	if err := r.Check(); err != nil {
-		return keyUsage("rotate", err)
+	if err := o.checkReadable(); err != nil {
+		return usageError{fmt.Errorf("keys rotate: %w", err)}
 	}
-	return c.withKeys(ctx, func(m keyManager) error {
-		rotated, err := m.Rotate(ctx, c.ID, r)
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, settings, false, func(db store.Store) error {
+		old, err := db.Key(ctx, c.ID)
+		if err != nil {
+			return explainKey(c.ID, err)
+		}
+		secret, err := api.NewKey()
 		if err != nil {
 			return err
 		}
-		if err := o.showKey(rotated.Issued); err != nil {
+		r := store.Rotation{Digest: secret.Digest(), LastFour: secret.LastFour(), At: time.Now(), Overlap: time.Duration(c.Overlap)}
+		r.Expires = c.expires(old, r.At)
+		key, err := db.RotateKey(ctx, c.ID, r, actor())
+		if err != nil {
+			return explainKey(c.ID, err)
+		}
+		ends := apikey.Record[apikey.Principal]{Expires: old.Expires}.ExpireAfter(r.At, r.Overlap).Expires
+		mend := fmt.Sprintf("the old key %s %s; rotate it again before that", old.ID, endText(ends))
+		if c.Overlap == 0 {
+			mend = fmt.Sprintf("the old key %s is no longer valid; create another key with petstore keys create", old.ID)
+		}
+		if err := o.showKey(ctx, db, settings, key, secret, mend); err != nil {
 			return err
 		}
-		o.say("The old key %s %s.", rotated.Old.ID, endText(rotated.Old.Expires))
+		o.say("The old key %s %s.", old.ID, endText(ends))
 		return nil
 	})
 }
 
-// keyFlags say where the commands about keys find them: in the database, or with --admin
-// through a running server.
-type keyFlags struct {
-	configFlag
-	Database    *string `placeholder:"FILE|URL" help:"The database with the keys: a SQLite file or a postgres:// URL ($$PETSTORE_DATABASE)."`
-	Admin       bool    `help:"Ask the admin listener of a running server, which may be on another machine, instead of opening the database."`
-	AdminListen *string `placeholder:"HOST:PORT" help:"With --admin, the address of the admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
-}
-
-// A keyManager lists and changes keys. [keys.Manager] does it in the database, and
-// [admin.Client] through a server.
-type keyManager interface {
-	List(context.Context) ([]keys.Info, error)
-	Create(context.Context, keys.New) (keys.Issued, error)
-	Revoke(ctx context.Context, id string) (keys.Revoked, error)
-	Rotate(ctx context.Context, id string, r keys.Replacement) (keys.Rotated, error)
-}
-
-func (f keyFlags) load() (*config.Config, error) {
+// expires returns when the new key expires.
+func (c keysRotateCmd) expires(old store.Key, now time.Time) time.Time {
 	switch {
-	case f.Admin && f.Database != nil:
-		return nil, usageError{errors.New("--admin asks a running server, which knows its database; remove --database or --admin")}
-	case !f.Admin && f.AdminListen != nil:
-		return nil, usageError{errors.New("--admin-listen needs --admin, because keys are changed in the database otherwise; add --admin or remove --admin-listen")}
+	case c.ExpiresIn != nil && *c.ExpiresIn > 0:
+		return now.Add(time.Duration(*c.ExpiresIn))
+	case c.ExpiresIn != nil || old.Expires.IsZero():
+		return time.Time{}
+	default:
+		return now.Add(old.Expires.Sub(old.Created))
 	}
-	return load(config.Flags{"config": f.Config, "database": f.Database, "admin_listen": f.AdminListen})
-}
-
-// withKeys calls do with the keys of a database that exists.
-func (f keyFlags) withKeys(ctx context.Context, do func(keyManager) error) error {
-	settings, err := f.load()
-	if err != nil {
-		return err
-	}
-	return f.manage(ctx, settings, false, do)
-}
-
-// manage calls do with the keys. It creates a database only if create is true.
-func (f keyFlags) manage(ctx context.Context, settings *config.Config, create bool, do func(keyManager) error) error {
-	if f.Admin {
-		client, err := adminClient(settings)
-		if err != nil {
-			return err
-		}
-		return explainAdmin(do(client.Keys()))
-	}
-	return withDatabase(ctx, settings, create, func(db store.Store) error {
-		return do(keys.Manager{Store: db, Plan: settings.Plans.Of, Actor: actor(), Now: time.Now})
-	})
-}
-
-// keyFieldFlags are the flags of the fields of a request.
-var keyFieldFlags = map[string]string{"name": "--name", "owner": "--owner", "expiresIn": "--expires-in", "overlap": "--overlap"}
-
-// keyUsage returns the usage error for a request that cannot be made.
-func keyUsage(command string, err error) error {
-	if e, ok := errors.AsType[*keys.FieldError](err); ok {
-		return usageError{fmt.Errorf("keys %s: %s %w", command, keyFieldFlags[e.Field], e.Err)}
-	}
-	return usageError{fmt.Errorf("keys %s: %w", command, err)}
-}
-
-// showable quotes text with characters that are invisible or change how other text is
-// shown, such as zero-width spaces, bidirectional controls and spaces at an end. Different
-// texts are shown differently.
-func showable(text string) string {
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) || strings.TrimSpace(text) != text || strings.HasPrefix(text, `"`) {
-		return escape(strconv.Quote(text))
-	}
-	return text
-}
-
-// escape writes hidden characters as in Go, and U+FFFD instead of bytes that are not UTF-8,
-// so that text from elsewhere cannot control a terminal.
-func escape(text string) string {
-	text = strings.ToValidUTF8(text, string(utf8.RuneError))
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
-
-// hidden reports whether a character cannot be seen. [unicode.IsPrint] counts some of them
-// as letters, symbols or marks, such as the Hangul filler and variation selectors.
-func hidden(r rune) bool {
-	const brailleBlank = '\u2800'
-	return !unicode.IsPrint(r) || r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

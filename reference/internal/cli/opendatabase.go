@@ -53,10 +53,18 @@ func isMissingFile(name string) bool {
 // sayCreated reports that a database was created, with its directory: in a directory
 // that is not the server's, the server does not find it, nor the keys in it.
 func sayCreated(file string) {
-	if full, err := filepath.Abs(file); err == nil {
-		file = full
+	output{err: os.Stderr}.say("Created database %s.", fullName(file))
+}
+
+// fullName returns the name of a database without its password, and of a file with its directory.
+func fullName(name string) string {
+	if database.IsPostgres(name) {
+		return database.Redacted(name)
 	}
-	output{err: os.Stderr}.say("Created database %s.", file)
+	if full, err := filepath.Abs(name); err == nil {
+		return full
+	}
+	return name
 }
 
 // sayUpgrade reports that the database is upgraded, and where a copy of the older one is

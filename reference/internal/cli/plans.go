@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -134,12 +133,4 @@ func penaltyText(p ratelimit.Penalty) string {
 	return fmt.Sprintf("A client that keeps sending requests after a 429 collects strikes: one for each further 429,\n"+
 		"except within %s of the first one. One strike is forgotten every %s.\n"+
 		"More than %s a ban of %s. %s", duration.Format(p.Grace), duration.Format(p.Decay), strikes, duration.Format(p.Ban), further)
-}
-
-// printJSON prints a value for programs, indented so that people can read it too.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

@@ -13,8 +13,8 @@ import (
 )
 
 type usageCmd struct {
-	Owner string `arg:"" help:"Owner of keys, as in petstore keys list."`
-	JSON  bool   `help:"Print JSON."`
+	Owner text `arg:"" help:"Owner of keys, as in petstore keys list."`
+	JSON  bool `help:"Print JSON."`
 	adminFlags
 }
 
@@ -25,9 +25,11 @@ any. All keys of an owner share the usage; those of different plans differ in th
 }
 
 func (c usageCmd) Run(ctx context.Context, o output) error {
-	u, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (admin.Usage, error) {
-		return client.Usage(ctx, c.Owner)
-	})
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	u, err := client.Usage(ctx, string(c.Owner))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -72,15 +71,14 @@ func openStore(t *testing.T) *sqlite.Store {
 func (s *service) clock() time.Time { return time.Unix(s.now.Load(), 0) }
 
 func (s *service) key(t *testing.T, owner, plan string, quotas ...string) string {
-	return issue(t, s.db, s.clock, keys.New{Name: "test", Owner: owner, Plan: plan, Quotas: quotas})
-}
-
-// issue creates a key.
-func issue(t *testing.T, db *sqlite.Store, now func() time.Time, n keys.New) string {
-	t.Helper()
-	issued, err := keys.Manager{Store: db, Plan: config.Default().Plans.Of, Actor: store.Actor{Name: "test"}, Now: now}.Create(t.Context(), n)
+	secret, err := api.NewKey()
 	must(t, err)
-	return issued.Secret
+	_, err = s.db.CreateKey(t.Context(), store.NewKey{
+		Digest: secret.Digest(), LastFour: secret.LastFour(),
+		Name: "test", Owner: owner, Plan: plan, Quotas: quotas, Created: s.clock(),
+	}, store.Actor{Name: "test"})
+	must(t, err)
+	return secret.Reveal()
 }
 
 func send(t *testing.T, p *browser, operation, pattern string) string {

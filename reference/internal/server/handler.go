@@ -55,36 +55,7 @@ func (p *startup) server() *admin.Server {
 		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
 			return r.daily.List(ctx, r.store, owner, since)
 		},
-		Report: func() admin.Report {
-			return admin.Report{
-				Engine:      r.engine(),
-				Connections: map[string]admin.Connections{"api": admin.Connections(r.pets.Stats()), "admin": admin.Connections(p.operator.Stats())},
-				Settings:    r.reloads.Status(),
-			}
-		},
 	}
-}
-
-// engine returns the numbers of the engine.
-func (s *state) engine() admin.Engine {
-	local := s.embedded.Stats()
-	e := admin.Engine{
-		Kind:     "memory",
-		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
-	}
-	if s.shared != nil {
-		stats, circuit := s.shared.Stats(), "closed"
-		if s.shared.Open() {
-			circuit = "open"
-		}
-		e.Kind = "redis"
-		e.Redis = &admin.Redis{
-			Mode: s.shared.mode, Circuit: circuit,
-			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
-			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
-		}
-	}
-	return e
 }
 
 // countDecision counts a decision on a charged request for operators.

@@ -9,9 +9,9 @@ import (
 	"net"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
-	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -86,7 +86,7 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 	if _, err := c.Plans.Of(firstPlan, nil); err != nil {
 		return nil // an operator with other plans creates the keys
 	}
-	secret, err := keys.NewSecret()
+	secret, err := api.NewKey()
 	if err != nil {
 		return err
 	}

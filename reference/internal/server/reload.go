@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
@@ -32,7 +31,15 @@ type reloader struct {
 	waiting *config.Config // refused because its certificate cannot be loaded; nil: none is
 
 	mu     sync.Mutex
-	status admin.Settings
+	status reloadStatus
+}
+
+// A reloadStatus says how often the settings were read again.
+type reloadStatus struct {
+	Applied int64
+	Refused int64    // because of a mistake
+	Error   string   // why the last one was refused; "": it was not
+	Restart []string // settings that take effect after a restart
 }
 
 // start runs the reloader until the returned function is called.
@@ -165,7 +172,7 @@ func (r *reloader) try() ([]config.Change, error) {
 func (r *reloader) count(restart []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.status.Last, r.status.Error = new(time.Now()), ""
+	r.status.Error = ""
 	if err != nil {
 		r.status.Refused++
 		r.status.Error = inOneLine(err)
@@ -176,7 +183,7 @@ func (r *reloader) count(restart []string, err error) {
 }
 
 // Status returns how often the settings were reloaded. It is safe for concurrent use.
-func (r *reloader) Status() admin.Settings {
+func (r *reloader) Status() reloadStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status

@@ -178,7 +178,6 @@ func serve(ctx context.Context, l *listeners, operator *httpserver.Server, serve
 func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*httpserver.Server, error) {
 	handler, err := admin.New(admin.Config{
 		Server:  p.server,
-		Build:   o.Build,
 		Metrics: p.observer.Metrics(),
 		Token:   c.AdminToken.Reveal(),
 		Logger:  o.Logger,
