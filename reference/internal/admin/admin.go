@@ -120,8 +120,10 @@ func (a *admin) routes() *http.ServeMux {
 		s.Console.ServeHTTP(w, r)
 		return nil
 	})))
-	mux.HandleFunc("GET /healthz", healthy)
-	mux.Handle("GET /readyz", a.errors.Handle(a.readyz))
+	for _, method := range []string{"GET ", "OPTIONS "} { // some load balancers check with OPTIONS
+		mux.HandleFunc(method+"/healthz", healthy)
+		mux.Handle(method+"/readyz", a.errors.Handle(a.readyz))
+	}
 	for pattern, handler := range map[string]http.Handler{
 		"GET /bans":                a.serving(a.listBans),
 		"POST /bans":               a.serving(a.ban),

@@ -197,6 +197,21 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+// Load balancers check with HTTP/1.0, which has no Host, and some with OPTIONS.
+func TestHealthChecksOfLoadBalancers(t *testing.T) {
+	h := newHandler(t, nil)
+	for _, method := range []string{"GET", "OPTIONS"} {
+		for _, path := range []string{"/healthz", "/readyz"} {
+			r := httptest.NewRequest(method, path, nil)
+			r.Host = ""
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != 200 {
+				t.Errorf("%s %s without Host: %d %s, want 200", method, path, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 func TestHealthLooksAtNothing(t *testing.T) {
 	h := newHandler(t, func(c *admin.Config) {
 		c.Checks = []admin.Check{{Name: "x", Run: func(context.Context) error {

@@ -99,13 +99,13 @@ var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_requ
 	"Without a token, the admin listener answers only requests for localhost and loopback addresses.")
 
 // ownHost refuses requests that name a host other than this machine, unless a token
-// protects the listener.
+// protects the listener. A request without a Host comes from a health check, not from a browser.
 func (a *admin) ownHost(next http.Handler) http.Handler {
 	if a.Token != "" {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(r.Host) {
+		if r.Host != "" && !isLoopback(r.Host) {
 			a.errors.Respond(w, r, errOtherHost)
 			return
 		}

@@ -34,7 +34,8 @@ creates one and shows it once on standard error.
 
 On SIGHUP, and when the settings file changes, the server reads its settings again
 and applies them, except those that need a restart. If the file has a mistake, the
-settings in force stay, and the log says why. SIGHUP also opens the log file again.
+settings in force stay, and the log says why. SIGHUP also opens the log file again. On
+a terminal, which sends it when it is closed, SIGHUP stops the server.
 
 On SIGTERM or SIGINT, the server finishes running requests, saves usage and stops. A
 second signal stops it at once.`
@@ -54,11 +55,10 @@ func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
 	}
 	defer log.Close(flushTimeout)
 	logger := log.Logger()
-	ctx, reload := hups.untilTerminalCloses(ctx, o.out)
 	logged := logSignal(ctx, logger)
 	err = server.Run(ctx, settings, server.Options{
 		Logger: logger, Log: log, Notice: o.err,
-		Source: source, HangUp: reload,
+		Source: source, HangUp: hups,
 		Build: build.Read(),
 	})
 	logged()
