@@ -1,17 +1,12 @@
 package httpserver
 
 import (
+	"bytes"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
-	"slices"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -19,37 +14,22 @@ import (
 const certificateAge = time.Second
 
 // certificate is a certificate that is reloaded when its files change. The files are
-// checked at a handshake: that needs no goroutine, and sees files that are replaced
-// through symbolic links.
+// read at a handshake: that needs no goroutine, and sees files that are replaced through
+// symbolic links.
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
-	now               func() time.Time
-	current           atomic.Pointer[tls.Certificate]
 
-	mu        sync.Mutex
-	checked   time.Time     // when the files were last checked
-	loaded    []os.FileInfo // versions of the files that current is from
-	lastError string        // the last error that was logged
-}
-
-// CertificateExpires returns the time at which the certificate in use expires, or the
-// zero time without TLS. Like a handshake, it notices that the files have changed.
-func (s *Server) CertificateExpires() time.Time {
-	c := s.cert.Load()
-	if c == nil {
-		return time.Time{}
-	}
-	pair, err := c.get(nil)
-	if err != nil || pair.Leaf == nil {
-		return time.Time{}
-	}
-	return pair.Leaf.NotAfter
+	mu         sync.Mutex
+	current    *tls.Certificate
+	chain, key []byte    // what current was made from
+	checked    time.Time // when the files were last read
+	lastError  string    // the last error that was logged
 }
 
 func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, logger: logger, now: time.Now}
-	if err := c.load(); err != nil {
+	c := &certificate{certFile: certFile, keyFile: keyFile, logger: logger}
+	if _, err := c.load(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -57,26 +37,24 @@ func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificat
 
 // get is for [tls.Config.GetCertificate].
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if c.mu.TryLock() { // otherwise another handshake checks
-		if now := c.now(); now.Sub(c.checked) >= certificateAge {
-			c.checked = now
-			c.reload()
-		}
-		c.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.checked) >= certificateAge {
+		c.checked = now
+		c.reload()
 	}
-	return c.current.Load(), nil
+	return c.current, nil
 }
 
 // reload loads the files if they have changed. While they are replaced one after the
-// other they do not match; the next check tries again.
+// other they do not match; the next check tries again. The caller holds c.mu.
 func (c *certificate) reload() {
-	s, err := versionsOf(c.certFile, c.keyFile)
-	if err == nil && slices.EqualFunc(s, c.loaded, sameVersion) {
-		return
-	}
-	if err = c.load(); err == nil {
+	changed, err := c.load()
+	if err == nil {
 		c.lastError = ""
-		c.logger.Info("loaded the new certificate", slog.String("file", c.certFile))
+		if changed {
+			c.logger.Info("loaded the new certificate", slog.String("file", c.certFile))
+		}
 		return
 	}
 	if text := err.Error(); text != c.lastError { // not once a second
@@ -85,111 +63,56 @@ func (c *certificate) reload() {
 	}
 }
 
-func (c *certificate) load() error {
-	// Taken before the files are read, so that the next check sees a later change.
-	s, err := versionsOf(c.certFile, c.keyFile)
+// load reports whether the certificate has changed. If it returns an error, the old one
+// stays.
+func (c *certificate) load() (changed bool, err error) {
+	chain, key, err := readPair(c.certFile, c.keyFile)
 	if err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return false, fmt.Errorf("certificate: %w", err)
 	}
-	pair, err := LoadCertificate(c.certFile, c.keyFile)
+	if bytes.Equal(chain, c.chain) && bytes.Equal(key, c.key) {
+		return false, nil
+	}
+	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return false, fmt.Errorf("certificate: %w", err)
 	}
-	c.current.Store(&pair)
-	c.loaded = s
-	return nil
+	c.current, c.chain, c.key = &pair, chain, key
+	return true, nil
 }
-
-// versionsOf identifies the present versions of files.
-func versionsOf(files ...string) ([]os.FileInfo, error) {
-	var versions []os.FileInfo
-	for _, name := range files {
-		info, err := os.Stat(name)
-		if err != nil {
-			return nil, err
-		}
-		versions = append(versions, info)
-	}
-	return versions, nil
-}
-
-func sameVersion(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
-}
-
-// maxPEM is the size of the largest file of a certificate in bytes.
-const maxPEM = 1 << 20
 
 // LoadCertificate reads a certificate chain and its private key from PEM files. It never
-// waits: a file that is not a regular one, such as a pipe, is an error. That would
-// otherwise keep a handshake, a reload and the end of the server waiting for ever.
+// waits: a file that is not a regular one, such as a pipe, is an error.
 func LoadCertificate(certFile, keyFile string) (tls.Certificate, error) {
-	chain, err := readRegular(certFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := readRegular(keyFile)
+	chain, key, err := readPair(certFile, keyFile)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(chain, key)
 }
 
-func readRegular(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
+func readPair(certFile, keyFile string) (chain, key []byte, err error) {
+	if chain, err = readRegular(certFile); err != nil {
+		return nil, nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	key, err = readRegular(keyFile)
+	return chain, key, err
+}
+
+// maxPEM is the size of the largest file of a certificate in bytes.
+const maxPEM = 1 << 20
+
+// readRegular reads a file. A pipe would keep a handshake, a reload and the end of the
+// server waiting for ever.
+func readRegular(name string) ([]byte, error) {
+	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("open %s: %w", name, errNotRegular)
+		return nil, fmt.Errorf("open %s: it is not a regular file", name)
 	case info.Size() > maxPEM:
 		return nil, fmt.Errorf("read %s: the file is larger than 1 MiB", name)
 	}
-	return io.ReadAll(io.LimitReader(f, maxPEM))
-}
-
-var errNotRegular = errors.New("it is not a regular file")
-
-var errNilHandler = errors.New("server: the handler must not be nil")
-
-// Reload replaces the handler and the options while the server serves. Running requests
-// end with the old handler. OnReady, PlainHTTP, Logger and the timeouts of reading,
-// writing and idling stay as they are. Connections over a lower limit are closed, once
-// they are idle, when the next connection arrives.
-//
-// If Reload returns an error, nothing has changed. That is TLS
-// that is turned on or off, and a certificate that cannot be loaded, which it also checks
-// if its files are the same.
-func (s *Server) Reload(handler http.Handler, o Options) error {
-	if handler == nil {
-		return errNilHandler
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.options
-	if (o.CertFile == "") != (before.CertFile == "") {
-		return errors.New("server: TLS cannot be turned on or off while the server runs")
-	}
-	o.OnReady, o.PlainHTTP, o.Logger = before.OnReady, before.PlainHTTP, before.Logger
-	o.ReadHeaderTimeout, o.ReadTimeout = before.ReadHeaderTimeout, before.ReadTimeout
-	o.WriteTimeout, o.IdleTimeout = before.WriteTimeout, before.IdleTimeout
-	o = o.withDefaults()
-	if s.limited != nil {
-		if err := o.checkExposure(s.limited.Addr()); err != nil {
-			return err
-		}
-	}
-	if err := s.take(handler, o); err != nil {
-		return err
-	}
-	if s.limited != nil && (o.MaxConns != before.MaxConns || o.MaxConnsPerNetwork != before.MaxConnsPerNetwork ||
-		!slices.Equal(o.TrustedProxies, before.TrustedProxies)) {
-		s.limited.setLimits(o.limits())
-	}
-	return nil
+	return os.ReadFile(name)
 }

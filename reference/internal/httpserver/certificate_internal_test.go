@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
@@ -14,48 +15,67 @@ import (
 
 var must = testcheck.NoError
 
-func TestCertificateFollowsItsFiles(t *testing.T) {
-	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	firstCert, firstKey := Issue(t, "first")
-	secondCert, secondKey := Issue(t, "second")
-	Put(t, certFile, firstCert)
-	Put(t, keyFile, firstKey)
+// followed is a certificate, and what the log says about it.
+type followed struct {
+	*certificate
+	log bytes.Buffer
+}
 
-	var log bytes.Buffer
-	c, err := loadCertificate(certFile, keyFile, slog.New(slog.NewTextHandler(&log, nil)))
+func follow(t *testing.T) *followed {
+	t.Helper()
+	f := new(followed)
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	cert, key := Issue(t, "first")
+	Put(t, certFile, cert)
+	Put(t, keyFile, key)
+	var err error
+	f.certificate, err = loadCertificate(certFile, keyFile, slog.New(slog.NewTextHandler(&f.log, nil)))
 	must(t, err)
-	now := time.Now()
-	c.now = func() time.Time { return now }
-	shown := func() string {
-		t.Helper()
-		pair, err := c.get(nil)
-		must(t, err)
-		return pair.Leaf.Subject.CommonName
-	}
-	steps := []struct {
-		name   string
-		change func()
-		wait   time.Duration
-		want   string
-		errors int // lines so far that complain
-	}{
-		{"nothing has changed", func() {}, certificateAge, "first", 0},
-		{"the certificate without its key", func() { Put(t, certFile, secondCert) }, certificateAge, "first", 1},
-		{"still without its key", func() {}, certificateAge, "first", 1},
-		{"the key, before the files are looked at again", func() { Put(t, keyFile, secondKey) }, certificateAge - 1, "first", 1},
-		{"the key", func() {}, 1, "second", 1},
-		{"a file that is no certificate", func() { Put(t, certFile, []byte("x")) }, certificateAge, "second", 2},
-		{"a file that is gone", func() { os.Remove(certFile) }, certificateAge, "second", 3},
-		{"the first pair, back again", func() { Put(t, certFile, firstCert); Put(t, keyFile, firstKey) }, certificateAge, "first", 3},
-	}
-	for _, step := range steps {
-		step.change()
-		now = now.Add(step.wait)
-		if got := shown(); got != step.want {
-			t.Errorf("%s: clients are shown the %s certificate, want the %s", step.name, got, step.want)
+	return f
+}
+
+// shown returns the name in the certificate that clients are shown.
+func (f *followed) shown(t *testing.T) string {
+	t.Helper()
+	pair, err := f.get(nil)
+	must(t, err)
+	return pair.Leaf.Subject.CommonName
+}
+
+func TestCertificateFollowsItsFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := follow(t)
+		firstCert, firstKey := c.chain, c.key
+		secondCert, secondKey := Issue(t, "second")
+		steps := []struct {
+			name   string
+			change func()
+			wait   time.Duration
+			want   string
+			errors int // lines so far that complain
+		}{
+			{"nothing has changed", func() {}, certificateAge, "first", 0},
+			{"the certificate without its key", func() { Put(t, c.certFile, secondCert) }, certificateAge, "first", 1},
+			{"still without its key", func() {}, certificateAge, "first", 1},
+			{"the key, before the files are read again", func() { Put(t, c.keyFile, secondKey) }, certificateAge - 1, "first", 1},
+			{"the key", func() {}, 1, "second", 1},
+			{"a file that is no certificate", func() { Put(t, c.certFile, []byte("x")) }, certificateAge, "second", 2},
+			{"a file that is gone", func() { os.Remove(c.certFile) }, certificateAge, "second", 3},
+			{"the second pair, back again", func() { Put(t, c.certFile, secondCert) }, certificateAge, "second", 3},
+			{"a file that is gone again", func() { os.Remove(c.certFile) }, certificateAge, "second", 4},
+			{"the first pair", func() { Put(t, c.certFile, firstCert); Put(t, c.keyFile, firstKey) }, certificateAge, "first", 4},
 		}
-		if got := strings.Count(log.String(), "level=ERROR"); got != step.errors {
-			t.Errorf("%s: %d lines complain, want %d:\n%s", step.name, got, step.errors, log.String())
+		c.shown(t)
+		for _, step := range steps {
+			step.change()
+			time.Sleep(step.wait)
+			if got := c.shown(t); got != step.want {
+				t.Errorf("%s: clients are shown the %s certificate, want the %s", step.name, got, step.want)
+			}
+			if got := strings.Count(c.log.String(), "level=ERROR"); got != step.errors {
+				t.Errorf("%s: %d lines complain, want %d:\n%s", step.name, got, step.errors, c.log.String())
+			}
 		}
-	}
+	})
 }

@@ -238,7 +238,7 @@ func TestConnectionsOfANetwork(t *testing.T) {
 			if again := request(s.dial(t)); again != (test.want == 6) {
 				t.Errorf("after one connection was closed and replaced, another one is served: %v", again)
 			}
-			want := `connections=1 setting=max_connections_per_network limit=3`
+			want := `setting=max_connections_per_network limit=3 network=192.0.2.1/32`
 			if refused := test.want < 6; strings.Contains(log.String(), want) != refused {
 				t.Errorf("connections are refused: %v, and the log is %q", refused, log.String())
 			}

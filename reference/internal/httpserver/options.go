@@ -16,14 +16,9 @@ type Options struct {
 	// is invalid, they get the old one, and the log says why.
 	CertFile, KeyFile string
 
-	// TrustedProxies are the reverse proxies in front of the server. Naming them
-	// allows plain HTTP on an address that is not loopback, and their connections
+	// TrustedProxies are the reverse proxies in front of the server. Their connections
 	// are not limited by network.
 	TrustedProxies []netip.Prefix
-
-	// PlainHTTP also allows plain HTTP on an address that is not loopback: for a
-	// handler without API keys on a private network.
-	PlainHTTP bool
 
 	// MaxConns is the largest number of open connections. For one more, the
 	// connection that has been idle for longest is closed; if every connection has
@@ -67,4 +62,21 @@ func (o Options) withDefaults() Options {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 25*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
+}
+
+// reservedFiles is how many open files are reserved for other uses than connections,
+// such as the database and another listener.
+const reservedFiles = 192
+
+// limits returns the limits on connections: MaxConns, or what the open files that the
+// process may have leave. Otherwise Accept would fail before MaxConns is reached, and
+// no idle connection would be closed.
+func (o Options) limits() limits {
+	l := limits{max: o.MaxConns, perNetwork: o.MaxConnsPerNetwork, proxies: o.TrustedProxies}
+	if most := max(openFiles()-reservedFiles, 1); l.max > most {
+		l.max = most
+		o.Logger.Warn("lowered the limit on connections, because the process may not open enough files; raise ulimit -n",
+			slog.String("setting", "max_connections"), slog.Int("configured", o.MaxConns), slog.Int("limit", most))
+	}
+	return l
 }

@@ -153,25 +153,6 @@ func TestReloadOfCertificates(t *testing.T) {
 	}
 }
 
-func TestReloadDoesNotTurnTLSOnOrOff(t *testing.T) {
-	for name, o := range map[string][2]httpserver.Options{
-		"on":  {{}, certificate(t)},
-		"off": {certificate(t), {}},
-	} {
-		s := serve(t, text("old"), o[0])
-		if err := s.Reload(text("new"), o[1]); err == nil || !strings.Contains(err.Error(), "TLS cannot be turned on or off") {
-			t.Errorf("Reload that turns TLS %s = %v, want an error about TLS", name, err)
-		}
-		c := s.dial
-		if o[0].CertFile != "" {
-			c = s.dialTLS
-		}
-		if _, body := exchange(t, c(t)); body != "old" {
-			t.Errorf("a reload that was refused has changed the body to %q", body)
-		}
-	}
-}
-
 // However often the options are replaced, no request fails.
 func TestReloadUnderLoad(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })

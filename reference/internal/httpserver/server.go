@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -30,17 +31,14 @@ type Server struct {
 	draining atomic.Bool // responses close their connection
 	onReady  func()
 
-	mu      sync.Mutex // guards the fields below, and changes of those above
-	options Options
-	limited *limitListener // nil before Serve
+	mu          sync.Mutex // guards the fields below, and changes of those above
+	options     Options
+	connections *connections // nil before Serve
 }
 
 // New returns a server of handler. It reads the certificate, so that an error in it is
 // found before anything is served.
 func New(handler http.Handler, o Options) (*Server, error) {
-	if handler == nil {
-		return nil, errNilHandler
-	}
 	s := &Server{onReady: o.OnReady}
 	if err := s.take(handler, o.withDefaults()); err != nil {
 		return nil, err
@@ -51,6 +49,9 @@ func New(handler http.Handler, o Options) (*Server, error) {
 // take sets the handler and the options, or nothing if it returns an error. The caller
 // holds s.mu or is alone.
 func (s *Server) take(handler http.Handler, o Options) error {
+	if handler == nil {
+		return errors.New("server: the handler must not be nil")
+	}
 	var cert *certificate
 	if o.CertFile != "" {
 		var err error
@@ -64,42 +65,69 @@ func (s *Server) take(handler http.Handler, o Options) error {
 	return nil
 }
 
-// serveCurrent serves a request with the handler that is in force when it begins. While the
-// server drains, the response closes its connection; in HTTP/2, net/http sends GOAWAY for
-// this field.
-func (s *Server) serveCurrent(w http.ResponseWriter, r *http.Request) {
-	if s.draining.Load() || endsAmbiguously(r) {
-		w.Header().Set("Connection", "close")
+// Reload replaces the handler and the options while the server serves. Running requests
+// end with the old handler. OnReady, Logger and the timeouts of reading, writing and
+// idling stay as they are; TLS must not be turned on or off. Connections over a lower
+// limit are closed, once they are idle, when the next connection arrives.
+//
+// If Reload returns an error, such as that of a certificate that cannot be loaded, nothing
+// has changed.
+func (s *Server) Reload(handler http.Handler, o Options) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.Logger = s.options.Logger
+	o = o.withDefaults()
+	if err := s.take(handler, o); err != nil {
+		return err
 	}
-	(*s.handler.Load()).ServeHTTP(w, r)
+	if s.connections != nil {
+		s.connections.setLimits(o.limits())
+	}
+	return nil
 }
 
 // Ready reports whether the server serves and is not draining.
 func (s *Server) Ready() bool { return s.ready.Load() }
 
+// Stats returns the present numbers. They are zero before Serve.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connections == nil {
+		return Stats{}
+	}
+	return s.connections.Stats()
+}
+
+// CertificateExpires returns the time at which the certificate in use expires, or the
+// zero time without TLS. Like a handshake, it notices that the files have changed.
+func (s *Server) CertificateExpires() time.Time {
+	c := s.cert.Load()
+	if c == nil {
+		return time.Time{}
+	}
+	pair, err := c.get(nil)
+	if err != nil || pair.Leaf == nil {
+		return time.Time{}
+	}
+	return pair.Leaf.NotAfter
+}
+
 // Serve serves connections of l until ctx ends, and then until running requests are
 // answered. It closes l, and returns nil if no request was cut off. The context of a
 // request does not end with ctx, but when the drain timeout ends.
-//
-// A server without TLS and without trusted proxies refuses a listener that is not on
-// loopback, unless [Options.PlainHTTP] allows it: bearer tokens must not be sent
-// unencrypted (RFC 6750 section 5.3).
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	hs, err := s.start(base, l)
-	if err != nil {
-		l.Close()
-		return err
-	}
-	defer s.limited.Close()
+	hs := s.start(base, l)
+	defer s.connections.Close()
 
 	ended := make(chan error, 1)
 	go func() {
 		if hs.TLSConfig != nil {
-			ended <- hs.ServeTLS(s.limited, "", "")
+			ended <- hs.ServeTLS(s.connections, "", "")
 		} else {
-			ended <- hs.Serve(s.limited)
+			ended <- hs.Serve(s.connections)
 		}
 	}()
 	s.ready.Store(true)
@@ -118,14 +146,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // start makes what serves l. The contexts of requests are from base.
-func (s *Server) start(base context.Context, l net.Listener) (*http.Server, error) {
+func (s *Server) start(base context.Context, l net.Listener) *http.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.options
-	if err := o.checkExposure(l.Addr()); err != nil {
-		return nil, err
-	}
-	s.limited = newLimitListener(l, o)
+	s.connections = limitConnections(l, o.limits(), o.Logger)
 	hs := &http.Server{
 		Handler: http.HandlerFunc(s.serveCurrent),
 		// The handler answers OPTIONS *, with its header fields.
@@ -144,8 +169,7 @@ func (s *Server) start(base context.Context, l net.Listener) (*http.Server, erro
 		},
 
 		ErrorLog:    log.New(errorLog{o.Logger}, "", 0),
-		ConnContext: withFraming,
-		ConnState:   s.limited.stateChanged,
+		ConnState:   s.connections.stateChanged,
 		BaseContext: func(net.Listener) context.Context { return base },
 	}
 	if o.CertFile != "" {
@@ -156,7 +180,25 @@ func (s *Server) start(base context.Context, l net.Listener) (*http.Server, erro
 			},
 		}
 	}
-	return hs, nil
+	return hs
+}
+
+// serveCurrent serves a request with the handler that is in force when it begins.
+//
+// The connection closes after a request whose end two readers could see in different
+// places (RFC 9112 section 6.1): net/http does not say whether a chunked request had a
+// Content-Length too, nor whether one of HTTP/1.0 had a Transfer-Encoding. It also closes
+// while the server drains; in HTTP/2, net/http sends GOAWAY for this field.
+func (s *Server) serveCurrent(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) || s.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	h := *s.handler.Load()
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		serveBody(h, w, r)
+		return
+	}
+	h.ServeHTTP(w, r)
 }
 
 // drain shuts hs down, which still accepts connections.
@@ -182,44 +224,6 @@ func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 		return fmt.Errorf("server: requests still ran after %v and were cut off: %w", timeout, err)
 	}
 	return nil
-}
-
-// checkExposure refuses plain HTTP on an address that other machines can reach.
-func (o Options) checkExposure(addr net.Addr) error {
-	if o.CertFile != "" || o.PlainHTTP || len(o.TrustedProxies) > 0 {
-		return nil
-	}
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok || tcp.IP.IsLoopback() {
-		return nil // other kinds of sockets are local
-	}
-	return fmt.Errorf("server: plain HTTP on %v would send API keys unencrypted; "+
-		"set a certificate and its key, or trusted proxies, or listen on a loopback address", addr)
-}
-
-// Stats are the connections of a server. Open and Idle are those of now, the others
-// only grow.
-type Stats struct {
-	Open    int   // open connections
-	Idle    int   // those of them without a running request
-	Refused int64 // connections closed at once because their network has too many
-	Evicted int64 // idle connections closed to make room for new ones
-	Waited  int64 // connections that waited because every open one had a running request
-}
-
-// Stats returns the present numbers. They are zero before Serve.
-func (s *Server) Stats() Stats {
-	s.mu.Lock()
-	l := s.limited
-	s.mu.Unlock()
-	if l == nil {
-		return Stats{}
-	}
-	stats := Stats{Refused: l.refused.total.Load(), Evicted: l.evicted.total.Load(), Waited: l.waiting.total.Load()}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stats.Open, stats.Idle = l.open, l.idle.Len()
-	return stats
 }
 
 // An errorLog is what net/http logs to.

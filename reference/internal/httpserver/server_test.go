@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -97,33 +95,6 @@ func TestDrainEnds(t *testing.T) {
 	s.stop()
 	if err := <-s.ended; !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Serve: %v, want to be told that a request was cut off", err)
-	}
-}
-
-func TestPlainHTTPStaysOnLoopback(t *testing.T) {
-	s, err := httpserver.New(hello, httpserver.Options{})
-	must(t, err)
-	l, err := net.Listen("tcp", "0.0.0.0:0")
-	must(t, err)
-	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "unencrypted") {
-		t.Errorf("Serve on %v: %v, want a refusal", l.Addr(), err)
-	}
-	if _, err := l.Accept(); err == nil {
-		t.Error("the listener is still open")
-	}
-	for name, o := range map[string]httpserver.Options{
-		"behind a proxy":   {TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		"by plain consent": {PlainHTTP: true},
-	} {
-		s, err := httpserver.New(hello, o)
-		must(t, err)
-		l, err = net.Listen("tcp", "0.0.0.0:0")
-		must(t, err)
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		if err := s.Serve(ctx, l); err != nil {
-			t.Errorf("Serve %s: %v", name, err)
-		}
 	}
 }
 

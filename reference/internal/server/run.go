@@ -187,9 +187,7 @@ func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*h
 		return nil, err
 	}
 	return httpserver.New(handler, httpserver.Options{
-		// With a token, the settings allow an address that other machines can reach.
-		PlainHTTP: c.AdminToken != "",
-		MaxConns:  adminConns, MaxConnsPerNetwork: adminConnsPerNetwork,
+		MaxConns: adminConns, MaxConnsPerNetwork: adminConnsPerNetwork,
 		DrainTimeout: adminDrain,
 		Logger:       o.Logger,
 	})

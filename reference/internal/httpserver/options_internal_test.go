@@ -5,12 +5,8 @@ import (
 	"log"
 	"log/slog"
 	"math"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 func TestConnectionsLeaveOpenFilesForTheRest(t *testing.T) {
@@ -23,55 +19,13 @@ func TestConnectionsLeaveOpenFilesForTheRest(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		o := Options{MaxConns: conns, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-		if got := o.maxConns(); got != want {
+		if got := o.limits().max; got != want {
 			t.Errorf("with %d open files, %d connections become %d, want %d", files, conns, got, want)
 		}
 		if warned := strings.Contains(log.String(), "setting=max_connections"); warned != (want < conns) {
 			t.Errorf("%d connections become %d, and there is a warning: %v", conns, want, warned)
 		}
 	}
-}
-
-// Each event is logged once: the first one at once, further ones after a minute or when
-// the tally is stopped.
-func TestTally(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // the timer logs in a goroutine of its own
-		var logged []int
-		tally := &tally{log: func(n int) {
-			mu.Lock()
-			defer mu.Unlock()
-			logged = append(logged, n)
-		}}
-		tally.stop() // there is nothing to log
-		want := func(when string, want ...int) {
-			t.Helper()
-			synctest.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			if !slices.Equal(logged, want) {
-				t.Errorf("%s: the logged counts are %v, want %v", when, logged, want)
-			}
-		}
-		for range 3 {
-			tally.add()
-		}
-		want("three events at once", 1)
-		time.Sleep(tallyPeriod)
-		want("after a minute", 1, 2)
-		time.Sleep(tallyPeriod)
-		tally.add()
-		want("an event after a minute without one", 1, 2, 1)
-		tally.add()
-		tally.add()
-		tally.stop()
-		want("after stop", 1, 2, 1, 2)
-		time.Sleep(2 * tallyPeriod)
-		want("two minutes after stop", 1, 2, 1, 2)
-		if n := tally.total.Load(); n != 6 {
-			t.Errorf("the total is %d, want 6", n)
-		}
-	})
 }
 
 // Scanners do not fill the log, and no line has a target.

@@ -1,0 +1,138 @@
+package httpserver_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+)
+
+// receive reads a response and its body.
+func receive(t *testing.T, c net.Conn) (resp *http.Response, body string) {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	must(t, err)
+	text, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return resp, string(text)
+}
+
+// A handler that answers without reading the body does not make the client wait until all of
+// it has arrived. The client can read the response although it still sends, and the
+// connection closes. If the body has arrived, or the handler has read it, the connection stays.
+func TestAnAnswerDoesNotWaitForTheBody(t *testing.T) {
+	const part = "Host: x\r\nContent-Length: 10\r\n\r\n1"
+	refuse := text("no")
+	readAll := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	})
+	for _, tt := range []struct {
+		name    string
+		h       http.Handler
+		request string
+		body    string
+		closes  bool
+	}{
+		{"one byte of the body", refuse, "POST / HTTP/1.1\r\n" + part, "no", true},
+		{"one byte of a body of GET", refuse, "GET / HTTP/1.1\r\n" + part, "no", true},
+		{"one byte in chunks", refuse, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n1", "no", true},
+		{"one byte in HTTP/1.0", refuse, "POST / HTTP/1.0\r\n" + part, "no", true},
+		{"no byte, after Expect", refuse, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n", "no", true},
+		{"a huge body", refuse, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n" + strings.Repeat("x", 100_000), "no", true},
+		{"a large response", text(strings.Repeat("no", 50_000)), "POST / HTTP/1.1\r\n" + part, strings.Repeat("no", 50_000), true},
+		{"a handler that reads a part", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.CopyN(w, r.Body, 1)
+		}), "POST / HTTP/1.1\r\n" + part, "1", true},
+		{"the whole body", refuse, "POST / HTTP/1.1\r\n" + part + "234567890", "no", false},
+		{"the whole body, which is read", readAll, "POST / HTTP/1.1\r\n" + part + "234567890", "1234567890", false},
+		{"no body", readAll, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "", false},
+	} {
+		for _, over := range []string{"TCP", "TLS"} {
+			t.Run(tt.name+" over "+over, func(t *testing.T) {
+				t.Parallel()
+				o := httpserver.Options{ReadTimeout: time.Hour}
+				if over == "TLS" {
+					o = certificate(t)
+					o.ReadTimeout = time.Hour
+				}
+				s := serve(t, tt.h, o)
+				dial := s.dial
+				if over == "TLS" {
+					dial = s.dialTLS
+				}
+				c := dial(t)
+				_, err := io.WriteString(c, tt.request)
+				must(t, err)
+				if _, body := receive(t, c); body != tt.body {
+					t.Errorf("the response is %.20q, want %.20q", body, tt.body)
+				}
+				if tt.closes {
+					if !isClosed(c) {
+						t.Error("the connection stays open, want it closed")
+					}
+				} else if resp, _ := exchange(t, c); resp.StatusCode != 200 {
+					t.Errorf("the next request on the connection gets %d", resp.StatusCode)
+				}
+			})
+		}
+	}
+}
+
+// What is left of a body is never read as a request.
+func TestTheRestOfABodyIsNoRequest(t *testing.T) {
+	served := make(chan string, 10)
+	s := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { served <- r.URL.Path }), httpserver.Options{})
+	c := s.dial(t)
+	_, err := io.WriteString(c, "POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+	must(t, err)
+	if resp, _ := receive(t, c); !resp.Close {
+		t.Error("the response does not announce that the connection closes")
+	}
+	_, _ = io.WriteString(c, "GET /second HTTP/1.1\r\nHost: x\r\n\r\n")
+	must(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+	if _, err := io.ReadAll(c); os.IsTimeout(err) {
+		t.Error("the connection is still open after a minute")
+	}
+	if first := <-served; first != "/first" || len(served) > 0 {
+		t.Errorf("%d more requests were served after %s", len(served), first)
+	}
+}
+
+// Where two readers could see different ends of a request, what follows on the connection
+// is not read as a request (RFC 9112 section 6.1).
+func TestAmbiguousRequestsCloseTheConnection(t *testing.T) {
+	const both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	for name, request := range map[string]string{
+		"both":                                 "POST / HTTP/1.1\r\nHost: x\r\n" + both,
+		"in chunks":                            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+		"Transfer-Encoding in HTTP/1.0":        "POST / HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"HTTP/1.0 that keeps its connection":   "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+		"both in HTTP/1.0":                     "POST / HTTP/1.0\r\nConnection: keep-alive\r\n" + both,
+		"both, with a handler that reads":      "POST /read HTTP/1.1\r\nHost: x\r\n" + both,
+		"in chunks, with a handler that reads": "POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+	} {
+		served := make(chan string, 10)
+		h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/read" {
+				_, _ = io.Copy(io.Discard, r.Body)
+			}
+			served <- r.URL.Path
+		})
+		plain, secure := serve(t, h, httpserver.Options{}), serve(t, h, certificate(t))
+		for over, c := range map[string]net.Conn{"TCP": plain.dial(t), "TLS": secure.dialTLS(t)} {
+			_, _ = io.WriteString(c, request+"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+			must(t, err)
+			_, _ = io.Copy(io.Discard, c)
+			if first := <-served; first == "/smuggled" || len(served) > 0 || !resp.Close {
+				t.Errorf("%s over %s: the response closes the connection: %v; requests served after the first: %d", name, over, resp.Close, len(served))
+			}
+		}
+	}
+}

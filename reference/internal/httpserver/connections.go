@@ -1,0 +1,207 @@
+package httpserver
+
+import (
+	"container/list"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+)
+
+// Stats are the connections of a server. Open and Idle are those of now, the others
+// only grow.
+type Stats struct {
+	Open    int   // open connections
+	Idle    int   // those of them without a running request
+	Refused int64 // connections closed at once because their network has too many
+	Evicted int64 // idle connections closed to make room for new ones
+	Waited  int64 // connections that waited because every open one had a running request
+}
+
+// connections is a listener that bounds how many connections are open, in total and for
+// each network. When the total is reached it closes the connection that has been idle for
+// longest, so that idle connections cannot lock other clients out. A connection counts as
+// idle until its first header section has been read.
+type connections struct {
+	net.Listener
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	room     *sync.Cond // signals that a connection became idle or closed, a limit changed, or the listener closed
+	limits   limits
+	open     map[net.Conn]*connection
+	idle     list.List            // of net.Conn; the one that has been idle for longest is in front
+	networks map[netip.Prefix]int // open connections of each; no zeros
+	closed   bool
+	stats    Stats // without Open and Idle
+}
+
+type connection struct {
+	network netip.Prefix  // zero: not counted for a network
+	idle    *list.Element // nil: a request is running
+}
+
+// limits are how many connections may be open, in total and for each network other
+// than the proxies'.
+type limits struct {
+	max, perNetwork int
+	proxies         []netip.Prefix
+}
+
+func limitConnections(l net.Listener, to limits, logger *slog.Logger) *connections {
+	c := &connections{Listener: l, logger: logger, limits: to, open: make(map[net.Conn]*connection), networks: make(map[netip.Prefix]int)}
+	c.room = sync.NewCond(&c.mu)
+	return c
+}
+
+// Accept accepts a connection first and then makes room for it, so that an idle
+// connection is closed only when another one needs its place.
+func (c *connections) Accept() (net.Conn, error) {
+	for {
+		conn, err := c.Listener.Accept()
+		if err != nil || c.admit(conn) {
+			return conn, err
+		}
+		conn.Close()
+	}
+}
+
+// admit takes up a connection, and returns false if it must be closed.
+func (c *connections) admit(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	network := c.limits.networkOf(conn)
+	if network.IsValid() {
+		if c.networks[network] >= c.limits.perNetwork {
+			c.stats.Refused++
+			c.warn("refused a connection, because its network has too many", "max_connections_per_network", c.limits.perNetwork,
+				"network", network.String())
+			return false
+		}
+		c.networks[network]++
+	}
+	c.open[conn] = &connection{network: network}
+	return c.makeRoom(conn)
+}
+
+// makeRoom closes idle connections until not too many are open. It waits while none is
+// idle, and gives newest up if the listener closes meanwhile. The caller holds c.mu.
+func (c *connections) makeRoom(newest net.Conn) bool {
+	for waited := false; len(c.open) > c.limits.max; {
+		switch longest := c.idle.Front(); {
+		case c.closed:
+			c.remove(newest)
+			return false
+		case longest != nil:
+			conn := longest.Value.(net.Conn)
+			c.remove(conn)
+			conn.Close()
+			c.stats.Evicted++
+			c.warn("closed an idle connection, to accept a new one", "max_connections", c.limits.max)
+		default:
+			if !waited {
+				waited = true
+				c.stats.Waited++
+				c.warn("a new connection has to wait, because every open one has a running request", "max_connections", c.limits.max)
+			}
+			c.room.Wait()
+		}
+	}
+	return true
+}
+
+// warn logs what a limit has caused. Clients can cause it in any number; the log sums such
+// lines.
+func (c *connections) warn(message, setting string, limit int, more ...any) {
+	c.logger.Warn("http server", append([]any{"message", message, "setting", setting, "limit", limit}, more...)...)
+}
+
+// remove forgets a connection, if it is open. The caller holds c.mu.
+func (c *connections) remove(conn net.Conn) {
+	known, ok := c.open[conn]
+	if !ok {
+		return
+	}
+	delete(c.open, conn)
+	c.setBusy(known)
+	if known.network.IsValid() {
+		if c.networks[known.network]--; c.networks[known.network] == 0 {
+			delete(c.networks, known.network)
+		}
+	}
+}
+
+// setBusy is called with c.mu held.
+func (c *connections) setBusy(known *connection) {
+	if known.idle != nil {
+		c.idle.Remove(known.idle)
+		known.idle = nil
+	}
+}
+
+// stateChanged is for [http.Server.ConnState].
+func (c *connections) stateChanged(conn net.Conn, state http.ConnState) {
+	if over, ok := conn.(*tls.Conn); ok {
+		conn = over.NetConn()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.open[conn]
+	switch {
+	case !ok: // closed to make room
+	case state == http.StateActive:
+		c.setBusy(known)
+	case state == http.StateClosed, state == http.StateHijacked:
+		c.remove(conn)
+		c.room.Signal()
+	case known.idle == nil:
+		known.idle = c.idle.PushBack(conn)
+		c.room.Signal()
+	}
+}
+
+// setLimits changes the limits. Connections over a lower limit close as they would
+// make room for others.
+func (c *connections) setLimits(to limits) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limits = to
+	c.room.Signal()
+}
+
+// Close closes the listener, and gives up a connection that waits for room.
+func (c *connections) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.room.Signal()
+	c.mu.Unlock()
+	return c.Listener.Close()
+}
+
+// Stats returns the present numbers.
+func (c *connections) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Open, s.Idle = len(c.open), c.idle.Len()
+	return s
+}
+
+// networkOf returns the network of a connection, or zero if it is not limited by
+// network: clients on this machine and trusted proxies.
+func (l limits) networkOf(conn net.Conn) netip.Prefix {
+	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	addr := tcp.AddrPort().Addr().Unmap()
+	if addr.IsLoopback() || slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return netip.Prefix{}
+	}
+	return clientip.Network(addr)
+}
