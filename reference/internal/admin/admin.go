@@ -109,7 +109,7 @@ func New(c Config) (http.Handler, error) {
 	mux := a.routes()
 	return middleware.Chain(a.errors.Mux(mux),
 		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
-		passwordAsToken, a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin), nil
+		passwordAsToken, a.auth.Identify, a.ownHost, a.sameOrigin), nil
 }
 
 // routes has all endpoints.

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -161,6 +162,25 @@ func TestWhoMayAsk(t *testing.T) {
 				t.Errorf("%s %s: the answer speaks of API keys: %s", tt.method, tt.path, w.Body)
 			}
 		})
+	}
+}
+
+// The checks of HAProxy are of HTTP/1.0 and have no Host, and some use OPTIONS.
+func TestHealthChecksWithoutHost(t *testing.T) {
+	h := newHandler(t, nil)
+	for request, want := range map[string]int{
+		"GET /readyz HTTP/1.0":                    200,
+		"OPTIONS /readyz HTTP/1.0":                200,
+		"OPTIONS /healthz HTTP/1.0":               200,
+		"GET http://evil.example/readyz HTTP/1.0": 421,
+	} {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(request + "\r\n\r\n")))
+		must(t, err)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d %s, want %d", request, w.Code, w.Body, want)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -156,15 +155,3 @@ func opensConsole(r *http.Request) bool {
 }
 
 func isConsole(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/console/") }
-
-// dropBodies does not wait for the body of a request without the right token, as net/http does
-// before it answers: slow bodies would keep the few connections from the operator.
-func (a *admin) dropBodies(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.Token != "" && r.ContentLength != 0 && !a.trusted(r) {
-			w.Header().Set("Connection", "close")
-			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // an error: it waits
-		}
-		next.ServeHTTP(w, r)
-	})
-}

@@ -28,7 +28,7 @@ type entryKey struct{}
 // and tell more than a stranger should know.
 func levelOf(r *http.Request, route string, status int, e *entry) slog.Level {
 	refused := status >= 400 && status < 500
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	switch {
 	case refused || e.outcome == wrongToken:
 		return slog.LevelWarn
