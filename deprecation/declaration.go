@@ -237,7 +237,7 @@ func (b Brownout) validate(since, sunset time.Time) error {
 	case b.End.IsZero():
 		return errors.New(".End must be set")
 	case !b.Start.Before(b.End):
-		return fmt.Errorf(".End must be after its Start (%s), got %s", utc(b.Start), utc(b.End))
+		return fmt.Errorf(".End must be after the start (%s), got %s", utc(b.Start), utc(b.End))
 	case b.Start.Before(since):
 		return fmt.Errorf(".Start must not be before Options.Since (%s), got %s", utc(since), utc(b.Start))
 	case !b.End.Before(sunset):

@@ -66,7 +66,7 @@ func TestNewRefuses(t *testing.T) {
 		{"brownout without end", brownouts(deprecation.Brownout{Start: at(-time.Hour)}), "deprecation: Options.Brownouts[0].End must be set"},
 		{
 			"empty brownout", brownouts(deprecation.Brownout{Start: at(-2), End: at(-1)}, deprecation.Brownout{Start: at(-time.Second), End: at(-time.Second)}),
-			"deprecation: Options.Brownouts[1].End must be after its Start (2030-12-04T23:59:59Z), got 2030-12-04T23:59:59Z",
+			"deprecation: Options.Brownouts[1].End must be after the start (2030-12-04T23:59:59Z), got 2030-12-04T23:59:59Z",
 		},
 		{
 			"brownout before the deprecation", brownouts(deprecation.Brownout{Start: since.Add(-time.Second), End: at(-1)}),

@@ -163,3 +163,20 @@ func TestOnDecisionGetsEachChargedRequest(t *testing.T) {
 		}
 	}
 }
+
+// The line about a failure names the route as the line of the request does.
+func TestFailuresAreLoggedUnderTheRoute(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	must(t, s.db.Close())
+	for _, target := range []string{"/v1/pets", "/v1/pets/1"} {
+		s.Do(t, contract.Request{Target: target})
+	}
+	text, _ := s.logged(t)
+	for _, route := range []string{"/v1/pets", "/v1/pets/{petId}"} {
+		want := fmt.Sprintf(`"method":"GET","route":%q,"status":5`, route)
+		if got := strings.Count(text, want); got != 2 {
+			t.Errorf("%d lines have %s, want that of the request and that of its failure:\n%s", got, want, text)
+		}
+	}
+}

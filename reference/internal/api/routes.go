@@ -53,6 +53,7 @@ func (a *api) register(rs []resource) {
 	for _, res := range rs {
 		for method, op := range res.operations {
 			a.service.Handle(method+" "+res.path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+				r.Pattern = res.path // as in the line of the request; ServeMux adds the method
 				return storeError(w, op.serve(r.Context(), w, r))
 			}))
 		}
@@ -116,10 +117,9 @@ type route struct {
 	site    bool   // a file of the site, which needs no key
 	usage   bool   // the operation getUsage
 
-	// handler is what ServeMux has found, for match, unless the path has wildcards. It
-	// is served without asking ServeMux again.
+	// handler is what ServeMux has found, unless the path has wildcards. It is served
+	// without asking ServeMux again.
 	handler http.Handler
-	match   string // the pattern with the method, as in [http.Request.Pattern]
 }
 
 // routeOf returns the route of a request. HEAD has the route of GET.
@@ -132,7 +132,7 @@ func (a *api) routeOf(r *http.Request) route {
 		_, match = a.site.Handler(r)
 		return route{pattern: pathOf(match), site: match != ""}
 	}
-	found := route{pattern: pathOf(match), usage: match == http.MethodGet+" "+usagePath, handler: h, match: match}
+	found := route{pattern: pathOf(match), usage: match == http.MethodGet+" "+usagePath, handler: h}
 	if strings.Contains(match, "{") {
 		found.handler = nil
 	}
@@ -149,7 +149,6 @@ func pathOf(pattern string) string {
 func serveRoute(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if found := requestInfoOf(r.Context()).route; found.handler != nil {
-			r.Pattern = found.match
 			found.handler.ServeHTTP(w, r)
 			return
 		}

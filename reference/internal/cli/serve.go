@@ -27,15 +27,15 @@ petstore.example.yaml shows all settings with their defaults. A flag overrides t
 environment, and the environment overrides the file. $PETSTORE_ADMIN_TOKEN_FILE,
 $PETSTORE_DATABASE_FILE and $PETSTORE_REDIS_FILE name files with the values of secrets.
 
-The log goes to standard output, as text on a terminal and as JSON elsewhere, or to
-the file that --log-file names. If it is not read fast enough, the server drops lines,
-counts them and keeps running. If the database has never held an API key, the server
-creates one and shows it once on standard error.
+The log goes to standard output, as text on a terminal and as JSON elsewhere. If it is
+not read fast enough, the server drops lines, logs how many, and keeps running. If the
+database has never held an API key, the server creates one and shows it once on
+standard error.
 
 On SIGHUP, and when the settings file changes, the server reads its settings again
 and applies them, except those that need a restart. If the file has a mistake, the
-settings in force stay, and the log says why. SIGHUP also opens the log file again. On
-a terminal, which sends it when it is closed, SIGHUP stops the server.
+settings in force stay, and the log says why. On a terminal, which sends SIGHUP when
+it is closed, the server stops.
 
 On SIGTERM or SIGINT, the server finishes running requests, saves usage and stops. A
 second signal stops it at once.`
@@ -49,15 +49,12 @@ func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
 	}
 	// Without this, a write to a pipe without a reader would end the process.
 	signal.Ignore(syscall.SIGPIPE)
-	log, err := logging.Open(settings.Log, o.out)
-	if err != nil {
-		return usageError{settings.Errorf("log.file", "%w", err)}
-	}
+	log := logging.New(settings.Log, o.out)
 	defer log.Close(flushTimeout)
 	logger := log.Logger()
 	logged := logSignal(ctx, logger)
 	err = server.Run(ctx, settings, server.Options{
-		Logger: logger, Log: log, Notice: o.err,
+		Logger: logger, SetLevel: log.SetLevel, Notice: o.err,
 		Source: source, HangUp: hups,
 		Build: build.Read(),
 	})

@@ -87,7 +87,7 @@ func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
 func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 	running := mustLoad(t, "")
 	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\nmigrate: manual\nfirst_key: false\nusage_file: u\n"+
-		"timeouts: {read_header: 1s, read: 2s, write: 1m, idle: 1s}\nredis: redis://h\non_redis_failure: open\nredis_shares: true\nlog: {format: text, file: b.log, level: warn}")
+		"timeouts: {read_header: 1s, read: 2s, write: 1m, idle: 1s}\nredis: redis://h\non_redis_failure: open\nredis_shares: true\nlog: {format: text, level: warn}")
 	merged, err := running.After(next)
 	must(t, err)
 	want := []Change{{Setting: "log.level", Old: "info", New: "warn"}}

@@ -70,10 +70,8 @@ type Servers struct{ Production, Staging string }
 
 // Log is how the server logs.
 type Log struct {
-	Level   slog.Level
-	Format  string // LogAuto, LogText or LogJSON
-	File    string // empty: standard output
-	MaxSize int    // of File in MiB; 0: no bound
+	Level  slog.Level
+	Format string // LogAuto, LogText or LogJSON
 }
 
 // The formats of the log. LogAuto is text on a terminal and JSON elsewhere.

@@ -84,7 +84,7 @@ plans:
 anonymous: [7/minute]
 uncharged: [8/minute]
 timeouts: {read_header: 1s, read: 2s, write: 4m, idle: 5s, store: 3m, drain: 1h}
-log: {level: debug, format: text, file: x.log, max_size: 10}
+log: {level: debug, format: text}
 deny: {networks: [192.0.2.7, 10.0.0.0/8], owners: [eve, 1]}
 allow: {networks: ["2001:db8::/32"], owners: [ann]}
 stability: {listPets: experimental}
@@ -115,7 +115,7 @@ deprecations:
 	h := &want.HTTP
 	h.ReadHeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout, h.DrainTimeout = time.Second, 2*time.Second, 4*time.Minute, 5*time.Second, time.Hour
 	want.StoreTimeout = 3 * time.Minute
-	want.Log = Log{slog.LevelDebug, LogText, "x.log", 10}
+	want.Log = Log{slog.LevelDebug, LogText}
 	want.Deny = AccessList{[]netip.Prefix{netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("10.0.0.0/8")}, []string{"eve", "1"}}
 	want.Stability = map[string]string{"listPets": "experimental"}
 	want.Servers = Servers{"https://pets.example/v1", "http://staging.example:8080/api/v1"}

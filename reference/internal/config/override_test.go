@@ -60,10 +60,8 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"max_connections_per_network": "10",
 		"drain_delay":                 "10s",
 
-		"log.level":    "warn",
-		"log.format":   "json",
-		"log.file":     "pets.log",
-		"log.max_size": "100",
+		"log.level":  "warn",
+		"log.format": "json",
 	}
 	want := Default()
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
@@ -71,7 +69,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 	want.Redis = []string{"redis://a:1", "rediss://u:p@b:2/0"}
 	want.HTTP.CertFile, want.HTTP.KeyFile = "cert.pem", "key.pem"
 	want.HTTP.MaxConns, want.HTTP.MaxConnsPerNetwork, want.HTTP.DrainDelay = 100, 10, 10*time.Second
-	want.Log = Log{slog.LevelWarn, LogJSON, "pets.log", 100}
+	want.Log = Log{slog.LevelWarn, LogJSON}
 
 	env := map[string]string{}
 	for name, v := range value {
@@ -83,7 +81,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 	}
 	file, log := "", ""
 	for name, v := range value {
-		if !strings.HasPrefix(name, "max_") && name != "log.max_size" && name != "first_key" { // only text has quotes
+		if !strings.HasPrefix(name, "max_") && name != "first_key" { // only text has quotes
 			v = `"` + v + `"`
 		}
 		if member, ok := strings.CutPrefix(name, "log."); ok {

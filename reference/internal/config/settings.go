@@ -115,10 +115,6 @@ func (c *Config) settings() []setting {
 			about: "Lines below this level are not written: `debug`, `info`, `warn` or `error`. The line of a request has the level info."},
 		{name: "log.format", value: word(&c.Log.Format, LogAuto, LogText, LogJSON), initial: LogAuto, flag: "FORMAT", restart: true,
 			about: "Format of the log: `text`, `json`, or `auto` for text on a terminal and JSON elsewhere."},
-		{name: "log.file", value: one(&c.Log.File, parseText), flag: "FILE", restart: true,
-			about: "File for the log; empty: standard output. Put it on another disk than the database, which cannot be written when its disk is full. SIGHUP opens it again."},
-		{name: "log.max_size", value: whole(&c.Log.MaxSize, 0, maxLogSize), initial: "1024", flag: "MIB",
-			about: "Largest size of `log.file` in MiB; 0 for no bound. The previous file is kept, with `.old` after its name."},
 	}
 }
 

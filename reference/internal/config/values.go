@@ -81,9 +81,8 @@ func yesOrNo(field *bool) value {
 }
 
 const (
-	maxConnections = 1 << 24   // more than any machine has
-	maxStrikes     = 10_000    // as in package ratelimit
-	maxLogSize     = 1_000_000 // in MiB
+	maxConnections = 1 << 24 // more than any machine has
+	maxStrikes     = 10_000  // as in package ratelimit
 )
 
 // whole is a whole number in a range.

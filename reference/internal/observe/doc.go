@@ -16,7 +16,6 @@
 //	petstore.store.duration             histogram (s)          petstore.operation, error.type
 //	petstore.connections.open, .idle    gauges (connection)    petstore.listener: api, admin
 //	petstore.connections.refused, .evicted, .waited   counters (connection)    petstore.listener
-//	petstore.log.dropped_lines          counter (line)
 //	petstore.saves.failing              gauge (0 or 1)
 //	petstore.ready                      gauge (0 or 1)
 //	petstore.config.reloads             counter (reload)       gatehouse.result: applied, refused

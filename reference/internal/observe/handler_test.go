@@ -214,7 +214,7 @@ func TestLogsNameTheTrace(t *testing.T) {
 func TestMetricsOfTheServer(t *testing.T) {
 	sdk := newSDK(t)
 	state := observe.ServerState{
-		Ready: true, DroppedLines: 2, Reloads: 3, RefusedReloads: 4,
+		Ready: true, Reloads: 3, RefusedReloads: 4,
 		Admin:       httpserver.Stats{Open: 5, Idle: 6, Refused: 7, Evicted: 8, Waited: 9},
 		API:         httpserver.Stats{Open: 10, Idle: 11, Refused: 12, Evicted: 13, Waited: 14},
 		Sunsets:     map[string]time.Time{"getPet": time.Unix(15, 0)},
@@ -222,7 +222,7 @@ func TestMetricsOfTheServer(t *testing.T) {
 	}
 	must(t, sdk.ObserveServer(func(context.Context) observe.ServerState { return state }))
 	want := map[string]int64{
-		"petstore.ready": 1, "petstore.saves.failing": 0, "petstore.log.dropped_lines": 2,
+		"petstore.ready": 1, "petstore.saves.failing": 0,
 		"petstore.config.reloads applied": 3, "petstore.config.reloads refused": 4, "petstore.config.last_reload.success": 1,
 		"petstore.connections.open admin": 5, "petstore.connections.idle admin": 6, "petstore.connections.refused admin": 7,
 		"petstore.connections.evicted admin": 8, "petstore.connections.waited admin": 9,

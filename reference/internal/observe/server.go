@@ -18,9 +18,8 @@ import (
 
 // A ServerState is what the metrics say about a server.
 type ServerState struct {
-	Ready        bool
-	SavesFail    bool   // usage, or the use of deprecated operations, cannot be saved
-	DroppedLines uint64 // lines of the log
+	Ready     bool
+	SavesFail bool // usage, or the use of deprecated operations, cannot be saved
 
 	Reloads, RefusedReloads int64 // how often the settings were read again
 	LastReloadRefused       bool
@@ -37,7 +36,6 @@ func (o *Observer) ObserveServer(state func(context.Context) ServerState) error 
 	n := numbers{o: o}
 	ready := n.gauge("petstore.ready", "", "1 while the server is ready")
 	saves := n.gauge("petstore.saves.failing", "", "1 while usage or the use of deprecated operations cannot be saved")
-	dropped := n.counter("petstore.log.dropped_lines", "{line}", "Lines that the log could not take")
 	reloads := n.counter("petstore.config.reloads", "{reload}", "Reloads of the settings")
 	success := n.gauge("petstore.config.last_reload.success", "", "1 unless the last reload of the settings was refused")
 	sunset := n.gauge("petstore.deprecation.sunset_timestamp", "s", "Unix time from which a deprecated operation is removed")
@@ -47,7 +45,6 @@ func (o *Observer) ObserveServer(state func(context.Context) ServerState) error 
 		s := state(ctx)
 		to.ObserveInt64(ready, number(s.Ready))
 		to.ObserveInt64(saves, number(s.SavesFail))
-		to.ObserveInt64(dropped, int64(s.DroppedLines))
 		to.ObserveInt64(reloads, s.Reloads, with("gatehouse.result", "applied"))
 		to.ObserveInt64(reloads, s.RefusedReloads, with("gatehouse.result", "refused"))
 		to.ObserveInt64(success, number(!s.LastReloadRefused))

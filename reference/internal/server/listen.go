@@ -38,7 +38,7 @@ func listenAt(ctx context.Context, c *config.Config, setting, address, fix strin
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, c.Errorf(setting, "another program, perhaps another petstore, uses %s; stop it, or %s", address, fix)
+		return nil, c.Errorf(setting, "%s is in use by another program, perhaps another petstore, or by an outgoing connection of this machine; stop that, or %s", address, fix)
 	case err != nil:
 		return nil, c.Errorf(setting, "%w; %s", err, fix)
 	}

@@ -60,9 +60,6 @@ func (p *startup) checks(c *config.Config, o Options) []admin.Check {
 	if len(c.Redis) > 0 {
 		checks = append(checks, check("limits", true, func(ctx context.Context, r *running) error { return r.shared.err(ctx) }))
 	}
-	if o.Log != nil {
-		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.Log.Err() }})
-	}
 	if o.Source != nil {
 		checks = append(checks, check("settings", true, func(_ context.Context, r *running) error {
 			if refused := r.reloads.Status().Error; refused != "" {

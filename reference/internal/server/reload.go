@@ -10,7 +10,6 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
 // watchPeriod is the time between two looks at the settings file.
@@ -23,8 +22,9 @@ type reloader struct {
 	source *config.Source
 	hangUp <-chan os.Signal
 	logger *slog.Logger
-	log    *logging.Log               // nil: the settings of the log have no effect
 	apply  func(*config.Config) error // applies all settings, or none if it returns an error
+
+	setLevel func(slog.Level) // of the log
 
 	// These are used by run alone.
 	current *config.Config // in force
@@ -64,7 +64,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.hangUp:
-			r.hungUp()
+			r.reload("SIGHUP")
 		case <-look.C:
 			switch {
 			case r.source.Changed():
@@ -75,22 +75,6 @@ func (r *reloader) run(ctx context.Context) {
 				r.reload("the certificate cannot be loaded")
 			}
 		}
-	}
-}
-
-// hungUp is called on SIGHUP. The file of the log is opened again even if the settings are
-// refused: a file that was renamed should not grow.
-func (r *reloader) hungUp() {
-	r.reopenLog()
-	r.reload("SIGHUP")
-}
-
-func (r *reloader) reopenLog() {
-	if r.log == nil {
-		return
-	}
-	if err := r.log.Reopen(); err != nil {
-		r.logger.Error("cannot open the log file again; the old one stays in use", slog.Any("error", err))
 	}
 }
 
@@ -111,23 +95,13 @@ func (r *reloader) reload(cause string) {
 		return
 	}
 	// At the lower of both levels, so that a change of the level itself is logged.
-	r.applyLog(min(before.Log.Level, r.current.Log.Level))
+	r.setLevel(min(before.Log.Level, r.current.Log.Level))
 	restart := r.logChanges(changes)
 	r.current.LogWarning(r.logger)
 	r.count(restart, nil)
 	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
-	r.applyLog(r.current.Log.Level)
+	r.setLevel(r.current.Log.Level)
 	manager.serving()
-}
-
-// applyLog makes the log use the settings in force, with a level.
-func (r *reloader) applyLog(level slog.Level) {
-	if r.log == nil {
-		return
-	}
-	c := r.current.Log
-	c.Level = level
-	r.log.Apply(c)
 }
 
 // logChanges returns the settings that need a restart.

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
 // testReloader returns a reloader with a file, and what it applies and logs.
@@ -30,7 +29,7 @@ func testReloader(t *testing.T, file string, apply func(*config.Config) error) (
 	source := config.NewSource(config.Flags{"config": &file}, func(string) (string, bool) { return "", false })
 	c, err := source.Load()
 	must(t, err)
-	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply}, log
+	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply, setLevel: func(slog.Level) {}}, log
 }
 
 func put(t testing.TB, file, content string) {
@@ -172,64 +171,35 @@ func selfSigned(t *testing.T) string {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-func TestReloadOfTheLog(t *testing.T) {
-	dir := t.TempDir()
-	file, logFile := filepath.Join(dir, "petstore.yaml"), filepath.Join(dir, "log")
+func TestReloadOfTheLevel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "petstore.yaml")
 	put(t, file, "log: {level: warn}")
-	r, _ := testReloader(t, file, func(*config.Config) error { return nil })
-	log, err := logging.Open(config.Log{Level: r.current.Log.Level, Format: config.LogText, File: logFile, MaxSize: 1024}, os.Stdout)
-	must(t, err)
-	r.log, r.logger = log, log.Logger()
+	r, log := testReloader(t, file, func(*config.Config) error { return nil })
+	level := new(slog.LevelVar)
+	level.Set(r.current.Log.Level)
+	r.setLevel, r.logger = level.Set, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
 
 	r.logger.Info("too low")
-	put(t, file, "log: {level: debug, max_size: 7, file: other}")
+	put(t, file, "log: {level: debug, format: text}")
 	r.reload("test")
 	r.logger.Debug("low")
-	// The file is opened again although the settings are refused.
-	must(t, os.Rename(logFile, logFile+".1"))
 	put(t, file, "log: {level: loud}")
-	r.hungUp()
-	put(t, file, "log: {level: error, max_size: 7, file: other}")
+	r.reload("test")
+	put(t, file, "log: {level: error, format: text}")
 	r.reload("test")
 	r.logger.Warn("too low again")
-	log.Close(10 * time.Second)
 
-	read := func(name string) string {
-		text, err := os.ReadFile(name)
-		must(t, err)
-		return string(text)
-	}
-	before, after := read(logFile+".1"), read(logFile)
 	want := []string{
-		"setting=log.level old=warn new=debug", `takes effect after a restart" setting=log.file old="" new=other`,
-		"setting=log.max_size old=1024 new=7", "reloaded", "msg=low", // in either file, as they are written in the background
+		"setting=log.level old=warn new=debug", `takes effect after a restart" setting=log.format old=auto new=text`, "reloaded", "msg=low",
 		"refused", "setting=log.level old=debug new=error", "restart", "reloaded",
 	}
-	const sinceReopened = 4
-	if got := strings.Count(after, "\n"); got < sinceReopened {
-		t.Errorf("%s has %d lines, want at least those since it was opened again, %d\n%s", logFile, got, sinceReopened, after)
-	}
-	lines := strings.Split(strings.TrimSpace(before+after), "\n")
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for i, want := range want {
 		if i >= len(lines) || !strings.Contains(lines[i], want) {
-			t.Fatalf("the log is\n%s\nwant a line with %q as line %d", before+after, want, i+1)
+			t.Fatalf("the log is\n%s\nwant a line with %q as line %d", log, want, i+1)
 		}
 	}
 	if len(lines) != len(want) {
-		t.Errorf("the log has %d lines, want %d\n%s", len(lines), len(want), before+after)
-	}
-}
-
-func TestAFileThatCannotBeOpenedAgainIsLogged(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "logs")
-	must(t, os.Mkdir(dir, 0o700))
-	log, err := logging.Open(config.Log{File: filepath.Join(dir, "log"), Format: config.LogText}, os.Stdout)
-	must(t, err)
-	must(t, os.Rename(dir, dir+".old"))
-	(&reloader{log: log, logger: log.Logger()}).reopenLog()
-	log.Close(10 * time.Second)
-	text, err := os.ReadFile(filepath.Join(dir+".old", "log"))
-	if err != nil || !strings.Contains(string(text), `level=ERROR msg="cannot open the log file again; the old one stays in use"`) {
-		t.Errorf("the old file has %q, %v; want an error", text, err)
+		t.Errorf("the log has %d lines, want %d\n%s", len(lines), len(want), log)
 	}
 }

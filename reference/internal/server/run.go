@@ -14,14 +14,13 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
-	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
 // Options are what [Run] needs in addition to the settings.
 type Options struct {
-	Logger *slog.Logger
-	Log    *logging.Log // what Logger writes to; nil: the settings of the log have no effect
-	Notice io.Writer    // gets the first key, which must not be in the log
+	Logger   *slog.Logger
+	SetLevel func(slog.Level) // changes the level of Logger
+	Notice   io.Writer        // gets the first key, which must not be in the log
 
 	// Source is read again for each value of HangUp, and when its file changes. Nil:
 	// the settings do not change.
@@ -119,7 +118,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	if err := s.showFirstKey(ctx, c, l.api.Addr(), o.Notice); err != nil && ctx.Err() == nil {
 		return err
 	}
-	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, log: o.Log, current: c, apply: func(c *config.Config) error {
+	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, setLevel: o.SetLevel, current: c, apply: func(c *config.Config) error {
 		return s.apply(c, pets)
 	}}
 	s.settings.Store(c)

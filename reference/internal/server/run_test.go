@@ -222,7 +222,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	must(t, err)
 	c.Database = filepath.Join(t.TempDir(), "petstore.db")
 	l, hangUp := testListeners(t), make(chan os.Signal)
-	o := Options{Logger: quiet.Logger, Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
+	o := Options{Logger: quiet.Logger, SetLevel: func(slog.Level) {}, Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
 	end := run(t, c, o, l, open)
 
 	getJSON := func(path string, out any) {

@@ -31,9 +31,6 @@ const readyTimeout = 2 * time.Second
 func (p *startup) observeServer(o Options, checks []admin.Check) error {
 	return p.observer.ObserveServer(func(ctx context.Context) observe.ServerState {
 		state := observe.ServerState{Ready: isReady(ctx, checks), Admin: p.operator.Stats()}
-		if o.Log != nil {
-			state.DroppedLines = o.Log.Dropped()
-		}
 		r := p.running.Load()
 		if r == nil {
 			return state
