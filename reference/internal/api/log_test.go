@@ -168,6 +168,7 @@ func TestOnDecisionGetsEachChargedRequest(t *testing.T) {
 func TestFailuresAreLoggedUnderTheRoute(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
+	s.Do(t, contract.Request{Target: "/v1/usage"}) // remembers the key
 	must(t, s.db.Close())
 	for _, target := range []string{"/v1/pets", "/v1/pets/1"} {
 		s.Do(t, contract.Request{Target: target})

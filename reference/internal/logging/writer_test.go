@@ -120,8 +120,10 @@ func TestDroppedLinesAreCounted(t *testing.T) {
 		}
 		close(d.stuck)
 		time.Sleep(batchPause)
-		if want := strings.Repeat(line, 1+room) + "7 lines lost\n"; d.content() != want {
-			t.Error("the log does not have the lines for which there was room, and then how many are missing")
+		fmt.Fprint(w, "next\n")
+		time.Sleep(batchPause)
+		if want := strings.Repeat(line, 1+room) + "7 lines lost\nnext\n"; d.content() != want {
+			t.Error("the log does not have the lines for which there was room, how many are missing, and the next one")
 		}
 		w.Close(time.Minute)
 	})
