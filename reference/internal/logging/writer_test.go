@@ -119,9 +119,8 @@ func TestDroppedLinesAreCounted(t *testing.T) {
 			fmt.Fprint(w, line)
 		}
 		close(d.stuck)
-		time.Sleep(batchPause)
+		time.Sleep(time.Second)
 		fmt.Fprint(w, "next\n")
-		time.Sleep(batchPause)
 		if want := strings.Repeat(line, 1+room) + "7 lines lost\nnext\n"; d.content() != want {
 			t.Error("the log does not have the lines for which there was room, how many are missing, and the next one")
 		}
