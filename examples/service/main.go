@@ -83,7 +83,8 @@ func run(ctx context.Context, l net.Listener, redisURL, file string, plan *ratel
 // openLimiter returns the engine, and the function that closes it.
 func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error) {
 	if redisURL == "" {
-		return memory.Open(file, memory.Options{})
+		limiter, _, closeFile, err := memory.Open(file, memory.Options{})
+		return limiter, closeFile, err
 	}
 	options, err := redis.ParseURL(redisURL)
 	if err != nil {

@@ -67,7 +67,7 @@ func ExampleOpen() {
 	defer os.RemoveAll(folder)
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000))
 	for range 3 { // processes, one after the other
-		engine, save, err := memory.Open(filepath.Join(folder, "usage.json"), memory.Options{
+		engine, _, closeFile, err := memory.Open(filepath.Join(folder, "usage.json"), memory.Options{
 			Now: func() time.Time { return time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC) },
 		})
 		if err != nil {
@@ -78,7 +78,7 @@ func ExampleOpen() {
 			panic(err)
 		}
 		fmt.Println(d.Remaining(), "of", d.Limit(), "left")
-		if err := save(); err != nil {
+		if err := closeFile(); err != nil { // it also saves
 			panic(err)
 		}
 	}

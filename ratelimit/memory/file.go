@@ -10,71 +10,144 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Open returns an engine that keeps usage and bans in a file over a restart, and a function
-// that writes the file:
+// Open returns an engine that keeps usage and bans in a file over a restart, a function that
+// writes the file, and one that writes it a last time and closes it:
 //
-//	engine, save, err := memory.Open("/var/lib/pets/usage", memory.Options{})
+//	engine, save, closeFile, err := memory.Open("/var/lib/pets/usage", memory.Options{})
 //	...
-//	err = save() // when the service has stopped serving
+//	err = closeFile() // when the service has stopped serving
 //
 // Without the file the engine has no subjects. Open returns an error that names the file if it
-// cannot be read or is damaged, or if the folder does not exist or cannot be written to, so
-// that usage is never lost unnoticed. Each process needs a file of its own. The file has the
-// [Limiter.Secret] of the engine; only its owner may read it. If Options.Secret is set, it must
-// be the same. A symbolic link stays, and the file that it leads to is replaced.
+// cannot be read, is empty or damaged, or if the folder does not exist or cannot be written to,
+// so that usage is never lost unnoticed. If the error is about the system, it wraps an
+// [fs.PathError]. The file has the [Limiter.Secret] of the engine; only its owner may read it. If
+// Options.Secret is set, it must be the same. A symbolic link stays, and the file that it leads
+// to is replaced.
+//
+// One engine at a time uses a file: until it is closed or its process ends, Open returns an error
+// that wraps [ratelimit.ErrUnavailable] to others. That is what the empty file usage.lock beside it
+// is for, which stays. Solaris, AIX, Plan 9 and WebAssembly have no such lock.
 //
 // What is counted after the last save is lost. Against crashes call save at intervals, such as
-// a minute, or store what changes every second with [Limiter.Save]. The function save replaces
-// the file in one step, or leaves it as it is and returns an error. Until then the new one is
-// beside it, as usage.123.saving; the next Open removes what a killed process has left. The function
-// may be called at any time, also concurrently. It writes all subjects, about 90 bytes each, and
-// allocates several times as much.
-func Open(file string, opts Options) (l *Limiter, save func() error, err error) {
-	var s fileState
-	data, err := os.ReadFile(file)
-	if err == nil {
-		if err = json.Unmarshal(data, &s); err == nil && len(s.Secret) == 0 {
-			err = errors.New("it is not a file of usage") // but settings, for instance, which save would replace
-		}
+// every second. It replaces the file in one step, or leaves it as it is and returns an error. Until
+// then the new one is beside it, as usage.123.saving; the next Open removes what a killed process
+// has left. If nothing has changed since the last save, it writes nothing. Otherwise it writes all
+// subjects, about 90 bytes each, and allocates several times as much; a million take about a second.
+// Both functions may be called at any time, also concurrently, but [Limiter.Save] must not be.
+func Open(file string, opts Options) (l *Limiter, save, closeFile func() error, err error) {
+	f := &usageFile{path: followed(file)}
+	if err := f.open(opts); err != nil {
+		return nil, nil, nil, fmt.Errorf("memory: usage in %s: %w", file, err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("memory: reading usage from %s: %w", file, err)
-	}
-	file = followed(file)
-	if err := writable(file); err != nil {
-		return nil, nil, fmt.Errorf("memory: usage cannot be saved in %s: %w", file, err)
-	}
-	removeUnfinished(file)
-	if opts.Secret == nil {
-		opts.Secret = s.Secret
-	}
-	if l, err = New(opts); err == nil {
-		err = l.Load(s.Records)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w (usage is in %s)", err, file)
-	}
-	var mu sync.Mutex
-	return l, func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		data, err := json.Marshal(fileState{l.Secret(), l.Records(0, math.MaxUint64)})
-		if err == nil {
-			err = replaceFile(file, data)
-		}
-		if err != nil {
-			return fmt.Errorf("memory: saving usage: %w", err)
-		}
-		return nil
-	}, nil
+	return f.limiter, f.save, f.close, nil
+}
+
+// A usageFile keeps the state of an engine.
+type usageFile struct {
+	path    string
+	limiter *Limiter
+
+	mu      sync.Mutex
+	lock    *os.File // nil: closed
+	unsaved bool     // the last save failed, or there is no file
 }
 
 // A fileState is the content of a file.
 type fileState struct {
 	Secret  []byte
 	Records []Record
+}
+
+// errInUse is the error for a file that another process has locked.
+var errInUse = fmt.Errorf("%w: another process uses the file", ratelimit.ErrUnavailable)
+
+// open locks the file and makes the engine that it describes.
+func (f *usageFile) open(opts Options) (err error) {
+	if f.lock, err = lockFile(f.path + ".lock"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.lock.Close()
+		}
+	}()
+	if err := writable(f.path); err != nil {
+		return err
+	}
+	removeUnfinished(f.path)
+	state, err := readState(f.path)
+	if f.unsaved = errors.Is(err, fs.ErrNotExist); err != nil && !f.unsaved {
+		return err
+	}
+	if opts.Secret == nil {
+		opts.Secret = state.Secret
+	}
+	if f.limiter, err = New(opts); err != nil {
+		return err
+	}
+	return f.limiter.Load(state.Records)
+}
+
+func readState(path string) (s fileState, err error) {
+	data, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		return s, err
+	case len(data) == 0:
+		return s, errors.New("the file is empty")
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("the file is damaged: %w", err)
+	}
+	if len(s.Secret) == 0 { // but settings, for instance, which save would replace
+		return s, errors.New("it is not a file of usage")
+	}
+	return s, nil
+}
+
+func (f *usageFile) save() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.write()
+}
+
+func (f *usageFile) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lock == nil {
+		return nil
+	}
+	err := f.write()
+	_ = f.lock.Close()
+	f.lock = nil
+	return err
+}
+
+// write replaces the file if something has changed. It needs mu.
+func (f *usageFile) write() error {
+	if f.lock == nil {
+		return fmt.Errorf("memory: saving usage: %s is closed", f.path)
+	}
+	_ = f.limiter.Save(func([]Record) error { // which marks all as saved
+		f.unsaved = true
+		return nil
+	})
+	if !f.unsaved {
+		return nil
+	}
+	data, err := json.Marshal(fileState{f.limiter.Secret(), f.limiter.Records(0, math.MaxUint64)})
+	if err == nil {
+		err = replaceFile(f.path, data)
+	}
+	if err != nil {
+		return fmt.Errorf("memory: saving usage: %w", err)
+	}
+	f.unsaved = false
+	return nil
 }
 
 // writable returns an error if replaceFile could not make a file. Otherwise the service would
@@ -109,8 +182,7 @@ func unfinished(file string) (*os.File, error) {
 // saving is how the names of such files end.
 const saving = ".saving"
 
-// removeUnfinished removes what saves have left that a crash has ended. If another process is
-// just saving, its save fails: the name of its file is not used again.
+// removeUnfinished removes what saves have left that a crash has ended.
 func removeUnfinished(file string) {
 	names, _ := filepath.Glob(file + ".*" + saving) // what it does not find stays
 	for _, name := range names {

@@ -1,21 +1,26 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// open opens the engine of a file.
-func open(t *testing.T, file string) (*Limiter, func() error) {
+// open opens the engine of a file, and closes it when the test ends, or before.
+func open(t *testing.T, file string) (l *Limiter, save, closeFile func() error) {
 	t.Helper()
-	l, save, err := Open(file, Options{Now: func() time.Time { return noon }})
+	l, save, closeFile, err := Open(file, Options{Now: func() time.Time { return noon }})
 	must(t, err)
-	return l, save
+	t.Cleanup(func() { _ = closeFile() })
+	return l, save, closeFile
 }
 
 // wantRemaining takes a unit of a subject.
@@ -41,7 +46,7 @@ func TestFile(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(folder, "none")) // a file cannot be renamed from another file system
 	for want := int64(9); want >= 7; want-- {
-		l, save := open(t, file)
+		l, save, closeFile := open(t, file)
 		bans, err := l.Bans(ctx)
 		if err != nil || want < 9 && (len(bans) != 1 || bans[0].Subject != "bob") {
 			t.Errorf("banned are %v (%v), want bob", bans, err)
@@ -51,10 +56,10 @@ func TestFile(t *testing.T) {
 			must(t, l.Ban(ctx, "bob", time.Hour, ""))
 		}
 		must(t, save())
-		wantRemaining(t, l, "ann", want-1) // lost
+		killed(t, file, closeFile, func() { wantRemaining(t, l, "ann", want-1) }) // lost
 	}
 	entries, err := os.ReadDir(folder)
-	if names := fmt.Sprint(entries); err != nil || names != "[- other.4.saving - usage - usage.3 - usage.tmp]" {
+	if names := fmt.Sprint(entries); err != nil || names != "[- other.4.saving - usage - usage.3 - usage.lock - usage.tmp]" {
 		t.Fatalf("the folder has %v (%v), want the file and those of others", entries, err)
 	}
 	if info, err := entries[1].Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -66,9 +71,9 @@ func TestFile(t *testing.T) {
 func TestFileThatCannotBeUsed(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "usage")
-	l, save := open(t, file)
+	l, _, closeFile := open(t, file)
 	wantRemaining(t, l, "ann", 9)
-	must(t, save())
+	must(t, closeFile())
 	content, err := os.ReadFile(file)
 	must(t, err)
 	other := newLimiter(t, Options{}).Secret()
@@ -77,7 +82,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 		opts          Options
 		want          string
 	}{
-		"empty":           {"empty", "", Options{}, "unexpected end of JSON input"},
+		"empty":           {"empty", "", Options{}, "the file is empty"},
 		"half":            {"half", string(content[:len(content)/2]), Options{}, "unexpected end of JSON input"},
 		"something else":  {"else", "usage: 1", Options{}, "invalid character 'u'"},
 		"a wrong record":  {"record", strings.Replace(string(content), `"Data":"`, `"Data":"AAAA`, 1), Options{}, "the data is damaged"},
@@ -93,10 +98,15 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 			must(t, os.WriteFile(path, []byte(c.content), 0o600))
 		}
 		c.opts.Now = noonSharp
-		l, save, err := Open(path, c.opts)
-		if err == nil || l != nil || save != nil || !strings.HasPrefix(err.Error(), "memory: ") || !strings.Contains(err.Error(), c.want) ||
-			!strings.Contains(err.Error(), path) {
-			t.Errorf("%s: got error %v, want one with the file and %q", name, err, c.want)
+		for range 2 { // the error is not that the first call has locked it
+			l, save, closeFile, err := Open(path, c.opts)
+			if err == nil || l != nil || save != nil || closeFile != nil || !strings.HasPrefix(err.Error(), "memory: ") ||
+				!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: got error %v, want one with the file and %q", name, err, c.want)
+			}
+			if _, system := errors.AsType[*fs.PathError](err); system != (c.file == ".") {
+				t.Errorf("%s: %v is a PathError: %v, want it for the folder alone", name, err, system)
+			}
 		}
 	}
 }
@@ -105,15 +115,14 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 func TestFileThatCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "there", "usage")
-	if _, _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), "memory: usage cannot be saved in "+file) {
+	if _, _, _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), "memory: usage in "+file) {
 		t.Errorf("Open without the folder: %v, want an error", err)
 	}
 	must(t, os.Mkdir(filepath.Dir(file), 0o700))
-	l, save := open(t, file)
+	l, save, closeFile := open(t, file)
 	wantRemaining(t, l, "ann", 9)
-	if err := os.Remove(filepath.Dir(file)); err != nil { // Open has left nothing there
-		t.Fatal(err)
-	}
+	must(t, os.Remove(file+".lock"))
+	must(t, os.Remove(filepath.Dir(file))) // Open has left nothing else there
 	if err := save(); err == nil || !strings.Contains(err.Error(), "memory: saving usage: ") {
 		t.Errorf("save without the folder: %v, want an error", err)
 	}
@@ -135,8 +144,79 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	again, _ := open(t, file)
+	must(t, closeFile())
+	again, _, _ := open(t, file)
 	for i := range 8 {
 		wantRemaining(t, again, fmt.Sprint("user:", i), 8)
+	}
+}
+
+// killed lets a change be lost, as if the process were killed after its last save.
+func killed(t *testing.T, file string, closeFile func() error, change func()) {
+	t.Helper()
+	saved, err := os.ReadFile(file)
+	must(t, err)
+	change()
+	must(t, closeFile())
+	target, err := filepath.EvalSymlinks(file)
+	must(t, err)
+	must(t, os.WriteFile(target, saved, 0o600))
+}
+
+// One engine at a time has a file, under any name, and none can write it after it was closed.
+func TestFileInUse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "usage")
+	link := file + ".link"
+	must(t, os.Symlink(file, link))
+	l, save, closeFile := open(t, file)
+	for _, name := range []string{file, link} {
+		if _, _, _, err := Open(name, Options{}); !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), "another process uses the file") {
+			t.Errorf("Open of %s while it is open: %v, want an error that wraps ErrUnavailable", name, err)
+		}
+	}
+	wantRemaining(t, l, "ann", 9)
+	must(t, closeFile())
+	wantRemaining(t, l, "ann", 8)
+	if err := save(); err == nil || !strings.Contains(err.Error(), "is closed") {
+		t.Errorf("save of a closed file: %v, want an error", err)
+	}
+	must(t, closeFile())
+	l, _, _ = open(t, link)
+	wantRemaining(t, l, "ann", 8)
+}
+
+// A save writes if something has changed since the last one that succeeded: usage, a ban, or an
+// account that was forgotten.
+func TestFileIsWrittenAfterChangesOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "usage")
+	l, save, closeFile := open(t, file)
+	changes := map[string]func(){
+		"nothing":   func() {},
+		"the start": func() {},
+		"usage":     func() { wantRemaining(t, l, "ann", 9) },
+		"a ban":     func() { must(t, l.Ban(ctx, "bob", time.Hour, "")) },
+		"an unban": func() {
+			if _, err := l.Unban(ctx, "bob"); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for _, change := range []string{"the start", "nothing", "usage", "nothing", "a ban", "an unban", "nothing"} {
+		_ = os.Remove(file) // that it is there again is the write
+		changes[change]()
+		must(t, save())
+		if _, err := os.Stat(file); (err == nil) != (change != "nothing") {
+			t.Errorf("after %s: %v, want a file after a change only", change, err)
+		}
+	}
+	wantRemaining(t, l, "ann", 8)
+	must(t, os.Mkdir(file, 0o700))
+	if err := save(); err == nil {
+		t.Error("save has replaced a folder")
+	}
+	must(t, os.Remove(file))
+	must(t, closeFile())
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("after a save that failed: %v, want that the next one writes", err)
 	}
 }
