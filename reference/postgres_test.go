@@ -104,7 +104,7 @@ func TestPostgresPasswordDoesNotShow(t *testing.T) {
 	s.Stop()
 	see()
 	for _, args := range [][]string{
-		{"keys", "list", config}, {"migrate", config}, {"plans", config}, {"backup", "copy.db", config}, {"check", config},
+		{"keys", "list", config}, {"migrate", config}, {"plans", config}, {"backup", "copy.db", config},
 		{"keys", "list", "--database=" + url + "&sslmode=wrong"}, {"keys", "list", "--database=postgres://pets:hushhush@h:port/pets"},
 		{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=" + url, "--usage-file=other.db", "--tls-cert=none.pem", "--tls-key=none.pem"},
 		{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=" + url + "&sslrootcert=none.pem&sslmode=verify-full", "--usage-file=other.db"},

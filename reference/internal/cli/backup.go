@@ -23,13 +23,13 @@ type backupCmd struct {
 func (backupCmd) Help() string {
 	return `Servers may be running. The backup has everything in the database as of one instant:
 pets, keys (as digests), the audit log, the counted use. It does not have usage and bans,
-which are in a file of their own or in Redis. The file has its name once it is complete,
-checked and synced to the disk, and only its owner can read it.
+which are in a file of their own or in Redis. The file has its name once it is complete, found
+whole and synced to the disk, and only its owner can read it.
 
 With - the backup is written to standard output once it is complete; until then it needs room
 in the directory for temporary files, which TMPDIR chooses.
 
-petstore restore uses a backup; petstore check --database FILE examines one.`
+petstore restore uses a backup.`
 }
 
 func (c backupCmd) Run(ctx context.Context, o output) error {
@@ -52,7 +52,9 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 		defer os.RemoveAll(dir)
 		to = filepath.Join(dir, "backup.db")
 	}
-	report, err := sqlite.Backup(ctx, settings.Database, to, sqlite.Options{})
+	bar := newProgress()
+	report, err := sqlite.Backup(ctx, settings.Database, to, sqlite.Options{Progress: bar.show})
+	bar.end()
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -70,9 +72,6 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	}
 	o.say("Backed up %s to %s: %s, schema %d.", settings.Database, c.File, contents(report), report.Schema)
 	o.say("Usage and bans are not in the backup.")
-	if n := len(report.Problems); n > 0 {
-		o.say("The database has %s; petstore check shows them.", plural(n, "problem"))
-	}
 	return nil
 }
 
@@ -91,7 +90,7 @@ func moveTo(w io.Writer, path string) error {
 
 // contents says how much is in a database.
 func contents(r sqlite.Report) string {
-	return plural(r.Rows["pets"], "pet") + ", " + plural(r.Rows["keys"], "key")
+	return plural(r.Pets, "pet") + ", " + plural(r.Keys, "key")
 }
 
 func plural[N int | int64](n N, what string) string {

@@ -42,7 +42,6 @@ type commands struct {
 	Audit        auditCmd        `cmd:"" help:"Show the changes of keys and bans, and the actor of each."`
 	Health       healthCmd       `cmd:"" help:"Ask a running server whether it works. For health checks."`
 	Backup       backupCmd       `cmd:"" help:"Copy a SQLite database to a file while servers run."`
-	Check        checkCmd        `cmd:"" help:"Examine a SQLite database and the usage file."`
 	Restore      restoreCmd      `cmd:"" help:"Replace a SQLite database by a backup. Revoked keys stay revoked."`
 	Migrate      migrateCmd      `cmd:"" help:"Create or upgrade the tables of the database."`
 	Import       importCmd       `cmd:"" help:"Copy a SQLite file into an empty PostgreSQL database."`

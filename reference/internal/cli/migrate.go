@@ -32,7 +32,12 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	}
 	name := database.Redacted(settings.Database)
 	missing := isMissingFile(settings.Database)
-	from, to, err := database.Migrate(ctx, settings.Database, database.Options{OnUpgrade: sayUpgrade})
+	bar := newProgress()
+	from, to, err := database.Migrate(ctx, settings.Database, database.Options{Progress: bar.show, OnUpgrade: func(u database.Upgrade) {
+		bar.end()
+		sayUpgrade(u)
+	}})
+	bar.end()
 	switch {
 	case err != nil:
 		return explainName(settings, fmt.Errorf("cannot migrate: %w", err))
@@ -93,9 +98,11 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	// The copy of the file is deleted when the command is interrupted.
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
+	bar := newProgress()
 	n, err := database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
-		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
+		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade, Progress: bar.show,
 	})
+	bar.end()
 	switch {
 	case err == nil:
 	// An unknown outcome is not hidden by the signal that came meanwhile.

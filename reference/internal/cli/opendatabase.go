@@ -84,7 +84,6 @@ func copyText(path string) string {
 // The tools for PostgreSQL, by the command that is only for SQLite.
 const (
 	insteadOfBackup  = "petstore backup copies SQLite files; for PostgreSQL use pg_dump, or pg_basebackup with continuous archiving"
-	insteadOfCheck   = "petstore check examines SQLite files; for PostgreSQL use pg_amcheck"
 	insteadOfRestore = "petstore restore replaces SQLite files; for PostgreSQL use pg_restore, and then revoke the keys that were revoked since the backup"
 )
 

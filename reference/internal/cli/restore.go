@@ -23,13 +23,12 @@ The database that it replaces is kept under another name. Afterwards:
 Pets, and the requests counted by day, are as in the backup. IDs of pets that were created
 since are not given to other pets.
 
-No key is valid for longer than before: keys that were revoked or rotated since the backup
-stay so. That is read from the database that is replaced. If it cannot be read, the command
-refuses to replace it; once it is moved away, the command names the keys that may have been
-revoked. Keys that were created since the backup no longer work, and the command names them.
-
-The audit log keeps its entries and gets one for the restore. Usage and bans are not changed:
-they are in a file of their own or in Redis.
+Keys and the audit log stay as they are in the database that is replaced: keys that were
+revoked or rotated since the backup stay so, and those that were created since keep working;
+the command names them. If the database cannot be read, the command refuses to replace it;
+once it is moved away, the command names the keys that may have been revoked. The audit log
+gets an entry for the restore. Usage and bans are not changed: they are in a file of their
+own or in Redis.
 
 The directory of the database needs room for three more copies of it.`
 }
@@ -42,7 +41,10 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 	// What is not complete is deleted when the command is interrupted.
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	r, err := sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{BusyTimeout: restoreWait})
+	bar := newProgress()
+	r, err := sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(),
+		sqlite.Options{BusyTimeout: restoreWait, Progress: bar.show})
+	bar.end()
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -57,9 +59,6 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 		o.say("The backup had schema %d and was upgraded to %d.", r.From, r.Schema)
 	}
 	o.sayReplaced(r)
-	if n := len(r.Problems); n > 0 {
-		o.say("The database has %s; petstore check shows them.", plural(n, "problem"))
-	}
 	return nil
 }
 
@@ -69,19 +68,12 @@ const restoreWait = 2 * time.Second
 // sayReplaced says what became of the database that was replaced and of its keys.
 func (o output) sayReplaced(r sqlite.Restored) {
 	if r.Replaced == "" {
-		o.say("There was no database.")
+		o.say("There was no database, so keys that were revoked since the backup are not known.")
 	} else {
 		o.say("The database that was replaced is %s.", r.Replaced)
 	}
-	switch {
-	case len(r.Unknown) == 0:
-	case r.Replaced != "":
-		o.sayKeys(r.Unknown, "The database that was replaced did not have these keys, so they may have been revoked since the backup. They are valid now:")
-	default:
-		o.sayKeys(r.Unknown, "So keys that were revoked since the backup are not known. These are valid now; revoke those that must not be:")
-	}
-	o.sayKeys(r.Ended, "These keys were revoked or rotated since the backup, and stay so:")
-	o.sayKeys(r.Gone, "These keys were created since the backup, and no longer work:")
+	o.sayKeys(r.Unknown, "These keys are valid, and may have been revoked since the backup; revoke those that must not be:")
+	o.sayKeys(r.Added, "These keys were created since the backup, and keep working:")
 }
 
 // sayKeys names keys under a heading, if there are any.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"testing"
-
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
 // Names that look the same are shown differently.
@@ -54,22 +52,6 @@ func TestErrorsDoNotControlTheTerminal(t *testing.T) {
 	want := "petstore: 127.0.0.1:9090 answered 500 \\u001b]0;pwned\\u0007: \\u202etxt\\u000d\ufffd2J\npetstore: next line\n"
 	if got := b.String(); got != want {
 		t.Errorf("the message is\n%q, want\n%q", got, want)
-	}
-}
-
-func TestUsageStateOfAnOlderVersionHasNoSubjects(t *testing.T) {
-	for _, tt := range []struct {
-		schema int64
-		want   string
-	}{
-		{0, "sound, 7 subjects"}, // there is nothing in it
-		{1, "sound, of an older version; petstore converts it when it serves"},
-		{2, "sound, 7 subjects"},
-	} {
-		u := usageReport{Report: sqlite.Report{Schema: tt.schema, Latest: 2}, State: "sound", Subjects: 7}
-		if got := usageState(u); got != tt.want {
-			t.Errorf("the state of a usage file with schema %d is %q, want %q", tt.schema, got, tt.want)
-		}
 	}
 }
 

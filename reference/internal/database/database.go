@@ -12,6 +12,7 @@ package database
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ type Options struct {
 
 	// OnUpgrade is called before the schema of a database is upgraded.
 	OnUpgrade func(Upgrade)
+
+	// Progress is called as that of [sqlite.Options], while a SQLite file is read.
+	Progress func(doing string, done, total int64)
 }
 
 // An Upgrade is that of a database with an older schema.
@@ -95,7 +99,7 @@ func (o Options) postgres(name string) postgres.Options {
 }
 
 func (o Options) sqlite() sqlite.Options {
-	options := sqlite.Options{NoMigrate: o.NoMigrate}
+	options := sqlite.Options{NoMigrate: o.NoMigrate, Progress: o.Progress}
 	if o.OnUpgrade != nil {
 		options.OnUpgrade = func(u sqlite.Upgrade) { o.OnUpgrade(Upgrade{u.File, u.From, u.To, u.Copy}) }
 	}
@@ -173,7 +177,10 @@ func UsagePath(name string) string {
 	if IsPostgres(name) {
 		return ""
 	}
-	return sqlite.UsagePath(name)
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real // so that two names of one database have one state
+	}
+	return name + "-usage"
 }
 
 // Pool says how the connections to PostgreSQL are used.
@@ -209,7 +216,7 @@ func Import(ctx context.Context, name, file string, by store.Actor, at time.Time
 		return n, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait}, func(x store.Export) error {
+	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait, Progress: o.Progress}, func(x store.Export) error {
 		copied, err := to.Import(ctx, x, by, at)
 		n = Imported{Pets: copied["pets"], Keys: copied["keys"]}
 		return err

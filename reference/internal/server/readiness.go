@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -89,42 +91,55 @@ func (p *startup) serving(context.Context) error {
 // file.
 const takeoverTimeout = 2 * time.Second
 
+const takeoverPause = 20 * time.Millisecond
+
 // openEmbedded opens the embedded engine with the saved usage, and returns the task
-// that saves it. A damaged usage file is renamed, and the server starts without it.
+// that saves it. A usage file that cannot be read is renamed, and the server starts without it.
 func (s *state) openEmbedded(ctx context.Context, c *config.Config) (store.SaveTask, error) {
 	path := c.UsagePath()
-	task, err := s.loadEmbedded(ctx, c, path)
-	if !sqlite.IsDamaged(err) && !errors.Is(err, store.ErrDamaged) {
-		return task, err
+	engine, save, closeFile, err := openUsage(ctx, path)
+	if _, system := errors.AsType[*fs.PathError](err); err != nil && !system && !errors.Is(err, ratelimit.ErrUnavailable) {
+		renamed := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000Z")
+		if renameErr := os.Rename(path, renamed); renameErr != nil {
+			return store.SaveTask{}, errors.Join(err, renameErr)
+		}
+		s.logger.Warn("the usage file cannot be read and was renamed; all usage and bans are lost",
+			slog.String("file", path), slog.String("renamed", renamed), slog.Any("error", err))
+		engine, save, closeFile, err = openUsage(ctx, path)
 	}
-	renamed, renameErr := sqlite.RenameDamaged(path, time.Now())
-	if renameErr != nil {
-		return store.SaveTask{}, errors.Join(err, renameErr)
-	}
-	s.logger.Warn("the usage file is damaged and was renamed; all usage and bans are lost",
-		slog.String("file", path), slog.String("renamed", renamed), slog.Any("error", err))
-	return s.loadEmbedded(ctx, c, path)
-}
-
-func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string) (store.SaveTask, error) {
-	db, err := sqlite.OpenUsage(ctx, path, sqlite.Options{BusyTimeout: takeoverTimeout})
 	switch {
-	case errors.Is(err, sqlite.ErrInUse):
+	case errors.Is(err, ratelimit.ErrUnavailable):
 		// Two engines would overwrite each other's usage.
 		return store.SaveTask{}, usageInUse(c)
 	case err != nil:
 		return store.SaveTask{}, err
 	}
-	engine, damaged, err := store.LoadLimiter(ctx, db, memory.Options{})
-	if err != nil {
-		return store.SaveTask{}, errors.Join(err, db.Close())
-	}
-	s.closers = append(s.closers, db)
+	s.closers = append(s.closers, usageCloser(closeFile))
 	s.limiter, s.embedded = engine, engine
-	if damaged > 0 {
-		s.logger.Warn("some saved usage is damaged and was not loaded", slog.Int("records", damaged))
+	return store.SaveTask{Name: "usage and bans", Save: func(context.Context) error { return save() }}, nil
+}
+
+// openUsage waits for a server that is about to end, which still has the file.
+func openUsage(ctx context.Context, path string) (engine *memory.Limiter, save, closeFile func() error, err error) {
+	for waited := time.Duration(0); ; waited += takeoverPause {
+		engine, save, closeFile, err = memory.Open(path, memory.Options{})
+		if !errors.Is(err, ratelimit.ErrUnavailable) || waited >= takeoverTimeout || ctx.Err() != nil {
+			return engine, save, closeFile, err
+		}
+		select {
+		case <-time.After(takeoverPause):
+		case <-ctx.Done():
+		}
 	}
-	return store.LimiterTask(engine, db), nil
+}
+
+// A usageCloser closes the usage file after the saver has saved to it.
+type usageCloser func() error
+
+// Close returns no error: the saver has reported that of its last save.
+func (u usageCloser) Close() error {
+	_ = u()
+	return nil
 }
 
 func usageInUse(c *config.Config) error {

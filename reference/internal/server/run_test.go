@@ -16,13 +16,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
 var must = testcheck.NoError
@@ -157,22 +158,14 @@ func TestTheStartCanBeInterrupted(t *testing.T) {
 	}
 }
 
-func TestADamagedUsageFileIsRenamed(t *testing.T) {
-	noise := bytes.Repeat([]byte("noise"), 20_000)
-	for name, damage := range map[string]func(t *testing.T, path string){
-		"not a database": func(t *testing.T, path string) {
-			must(t, os.WriteFile(path, noise, 0o600))
-		},
-		"overwritten behind its first page": func(t *testing.T, path string) {
-			whole, err := os.ReadFile(path)
-			must(t, err)
-			copy(whole[4096:], noise)
-			must(t, os.WriteFile(path, whole, 0o600))
-		},
-		"without its secret": func(t *testing.T, path string) {
-			db, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-			must(t, err)
-			must(t, errors.Join(db.SaveUsage(t.Context(), []byte{1, 2}, nil), db.Close()))
+// A usage file that cannot be read must not keep the server from starting, and is kept.
+func TestAUsageFileThatCannotBeReadIsRenamed(t *testing.T) {
+	for name, damage := range map[string]func(whole []byte) []byte{
+		"it is empty":               func([]byte) []byte { return nil },
+		"it is cut off":             func(whole []byte) []byte { return whole[:len(whole)/2] },
+		"it is of an older version": func([]byte) []byte { return []byte("SQLite format 3\x00") },
+		"another secret": func(whole []byte) []byte {
+			return bytes.Replace(whole, []byte(`"Secret":"`), []byte(`"Secret":"AAAA`), 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,22 +180,22 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 			}
 			s := start()
 			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:eve", time.Hour, ""), s.close()))
-			usagePath := sqlite.UsagePath(c.Database)
-			damage(t, usagePath)
-			damaged, err := os.ReadFile(usagePath)
+			usagePath := c.UsagePath()
+			whole, err := os.ReadFile(usagePath)
 			must(t, err)
+			must(t, os.WriteFile(usagePath, damage(whole), 0o600))
 
 			s = start()
 			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour, ""), s.close()))
-			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file is damaged and was renamed") {
+			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file cannot be read and was renamed") {
 				t.Errorf("the log is %q, want a warning", log.String())
 			}
 			renamed, err := filepath.Glob(usagePath + ".damaged-????????T??????.???Z")
 			if err != nil || len(renamed) != 1 {
 				t.Fatalf("renamed file is %v, %v; want one file whose name ends with the time", renamed, err)
 			}
-			if kept, err := os.ReadFile(renamed[0]); err != nil || !bytes.Equal(kept, damaged) {
-				t.Errorf("the file renamed file is not the one that was damaged (%v)", err)
+			if kept, err := os.ReadFile(renamed[0]); err != nil || !bytes.Equal(kept, damage(whole)) {
+				t.Errorf("the renamed file is not the one that was damaged (%v)", err)
 			}
 			s = start()
 			defer s.close()
@@ -211,6 +204,24 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server waits for one that is about to end, and not for one that goes on.
+func TestOneServerHasTheUsageFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "usage")
+		_, _, closeFile, err := openUsage(t.Context(), file)
+		must(t, err)
+		began := time.Now()
+		_, _, _, err = openUsage(t.Context(), file)
+		if waited := time.Since(began); !errors.Is(err, ratelimit.ErrUnavailable) || waited != takeoverTimeout {
+			t.Errorf("openUsage beside another server: %v after %v, want that the file is in use after %v", err, waited, takeoverTimeout)
+		}
+		time.AfterFunc(takeoverTimeout/2, func() { must(t, closeFile()) })
+		_, _, closeFile, err = openUsage(t.Context(), file)
+		must(t, err)
+		must(t, closeFile())
+	})
 }
 
 // What an operator sees and may do follows the requests and the settings.

@@ -27,9 +27,13 @@ func isBusy(err error) bool {
 	return p == sqlite3.SQLITE_BUSY || p == sqlite3.SQLITE_LOCKED
 }
 
-// IsDamaged reports whether err says that a file is damaged, not a database, or does not
+// ErrInUse is wrapped by the errors of [Restore] and [Export] if another process has the
+// file open.
+var ErrInUse = errors.New("in use by another process")
+
+// isDamaged reports whether err says that a file is damaged, not a database, or does not
 // have the schema that this program makes.
-func IsDamaged(err error) bool {
+func isDamaged(err error) bool {
 	p := primary(code(err))
 	return errors.Is(err, errSchema) || p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
 }
@@ -41,7 +45,7 @@ func explain(doing string, err error) error {
 	case sqlite3.SQLITE_IOERR_SHMSIZE: // no space for the index of the log
 		return unavailable(doing, "the disk is full", err)
 	case sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY:
-		return fmt.Errorf("%s: a process was killed while it wrote to the file; run petstore check for it once as a user who may write to it: %w", doing, err)
+		return fmt.Errorf("%s: a process was killed while it wrote to the file; run petstore keys list for it once as a user who may write to it: %w", doing, err)
 	}
 	switch primary(code(err)) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

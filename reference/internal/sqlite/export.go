@@ -19,8 +19,7 @@ import (
 // only a log that a killed process has left is moved into it, as by every program that
 // opens it.
 //
-// A file that is damaged, or has a row that the store could not have written, is refused.
-// The error wraps [ErrInUse] if another process has the file open, [fs.ErrNotExist] if
+// A file that is damaged is refused. The error wraps [ErrInUse] if another process has the file open, [fs.ErrNotExist] if
 // there is none, or is that of do.
 func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (err error) {
 	f, err := o.existingFile(path)
@@ -30,7 +29,7 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 	if err := f.checkUnused(ctx); err != nil {
 		return err
 	}
-	r, err := f.checkExport(ctx, f.name)
+	r, err := f.verify(ctx, f.connectReadOnly)
 	if err != nil {
 		return err
 	}
@@ -40,14 +39,9 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		return fmt.Errorf("copy database %s first: %v; set TMPDIR to a directory with room for it", f.name, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	next := file{name: f.name, path: filepath.Join(dir, "copy.db"), busy: f.busy}
-	if err := f.copyUpgraded(ctx, next, r.Schema); err != nil {
+	next := f.at(filepath.Join(dir, "copy.db"))
+	if _, err := f.copyUpgraded(ctx, next, r.Schema); err != nil {
 		return fmt.Errorf("copy database %s first: %w; if there is no room, set TMPDIR to a directory with room for it", f.name, err)
-	}
-	if r.Schema < r.Latest { // until now its rows were not examined one by one
-		if _, err := next.checkExport(ctx, f.name); err != nil {
-			return err
-		}
 	}
 	db, err := next.connectReadOnly()
 	if err != nil {
@@ -55,8 +49,14 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	x := store.Export{From: printable(f.path)}
+	var done, total int64 // rows
 	for _, t := range exported {
-		table, err := exportTable(ctx, db, t.name, t.columns)
+		table, rows, err := exportTable(ctx, db, t.name, t.columns, func() {
+			if done++; done%1000 == 0 {
+				f.progress("importing", done, total)
+			}
+		})
+		total += rows
 		if err != nil {
 			return f.explain("read", err)
 		}
@@ -80,41 +80,16 @@ func (f file) checkUnused(ctx context.Context) error {
 	if f.checkAccess() != nil {
 		return nil
 	}
-	return f.read(ctx, f.name, "locking_mode(EXCLUSIVE)")
-}
-
-// read returns [ErrInUse] for a database if another process keeps this one from reading the
-// file. Whatever else is wrong with it is not an error.
-func (f file) read(ctx context.Context, database string, pragmas ...string) error {
-	db, err := f.connect(1, pragmas...)
+	db, err := f.connect(1, "locking_mode(EXCLUSIVE)")
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	var one int
 	if err := db.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema").Scan(&one); isBusy(err) {
-		return inUse(database)
+		return inUse(f.name)
 	}
-	return ctx.Err()
-}
-
-// checkExport examines a file, and returns an error if its rows cannot be taken over.
-func (f file) checkExport(ctx context.Context, name string) (Report, error) {
-	r, err := f.checkCopy(ctx)
-	switch {
-	case err != nil:
-		return r, err
-	case r.Damaged:
-		return r, fmt.Errorf("database %s is damaged: %s; import a backup of it", name, r.Problems[0])
-	case r.Schema == 0:
-		return r, fmt.Errorf("database %s is empty; there is nothing to import", name)
-	case len(r.Problems) == 1:
-		return r, fmt.Errorf("database %s has 1 problem: %s; correct it first, or import an older backup", name, r.Problems[0])
-	case len(r.Problems) > 1:
-		return r, fmt.Errorf("database %s has %d problems, such as: %s; petstore check shows them; correct them first, or import an older backup",
-			name, len(r.Problems), r.Problems[0])
-	}
-	return r, nil
+	return ctx.Err() // whatever else is wrong with the file is found later
 }
 
 // exported are the tables of an export and their columns, which have the same names in
@@ -152,13 +127,16 @@ func exportTexts(v any) (any, error) {
 // lastIDText asks the table, too, as SQLite does for the next ID.
 const lastIDText = `SELECT coalesce(max(id), 0) FROM (SELECT id FROM %[1]s UNION ALL SELECT seq FROM sqlite_sequence WHERE name = '%[1]s')`
 
-// exportTable returns a table of a file that does not change. Its rows keep the only
-// connection while they are iterated.
-func exportTable(ctx context.Context, on *sql.DB, name, columns string) (t store.Table, err error) {
+// exportTable returns a table of a file that does not change, and the number of its rows.
+// These keep the only connection while they are iterated; read is called after each.
+func exportTable(ctx context.Context, on *sql.DB, name, columns string, read func()) (t store.Table, rows int64, err error) {
 	t = store.Table{Name: name, Columns: strings.Split(columns, ", ")}
+	if err := on.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&rows); err != nil {
+		return t, 0, err
+	}
 	if name == "pets" || name == "audit" {
 		if err := on.QueryRowContext(ctx, fmt.Sprintf(lastIDText, name)).Scan(&t.LastID); err != nil {
-			return t, err
+			return t, 0, err
 		}
 	}
 	t.Rows = eachRow(ctx, on, func(row scanner) ([]any, error) {
@@ -176,7 +154,8 @@ func exportTable(ctx context.Context, on *sql.DB, name, columns string) (t store
 				}
 			}
 		}
+		read()
 		return values, nil
 	}, "SELECT "+columns+" FROM "+name)
-	return t, nil
+	return t, rows, nil
 }

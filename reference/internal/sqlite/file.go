@@ -22,23 +22,24 @@ type file struct {
 	name string // as given, for messages
 	path string // absolute
 	busy time.Duration
+
+	progress func(doing string, done, total int64) // as Options.Progress, never nil
 }
 
 // newFile checks that there is a regular file at path, or creates an empty one.
-func newFile(path string, busy time.Duration) (file, error) {
+func (o Options) newFile(path string) (file, error) {
 	if path == "" {
 		return file{}, errors.New("sqlite: the path of the database is empty")
 	}
-	abs, err := filepath.Abs(path)
+	f, err := o.file(path)
 	if err != nil {
-		return file{}, fmt.Errorf("database %s: %w", path, err)
+		return file{}, err
 	}
-	f := file{name: path, path: abs, busy: busy}
 
 	// Only its owner can read a new file, and SQLite gives its companions the same
 	// mode. An existing file is not opened here: closing it would release all of
 	// SQLite's locks on it in this process.
-	created, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	created, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case err == nil:
 		if err := created.Close(); err != nil {
@@ -46,11 +47,11 @@ func newFile(path string, busy time.Duration) (file, error) {
 		}
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return file{}, fmt.Errorf("create database %s: the directory %s does not exist", path, filepath.Dir(abs))
+		return file{}, fmt.Errorf("create database %s: the directory %s does not exist", path, filepath.Dir(f.path))
 	case errors.Is(err, fs.ErrExist):
 		// Below.
 	default:
-		return file{}, fmt.Errorf("create database %s: cannot write in the directory %s: %w", path, filepath.Dir(abs), withoutPath(err))
+		return file{}, fmt.Errorf("create database %s: cannot write in the directory %s: %w", path, filepath.Dir(f.path), withoutPath(err))
 	}
 
 	if err := f.checkRegular(); err != nil {
@@ -59,22 +60,37 @@ func newFile(path string, busy time.Duration) (file, error) {
 	return f, f.checkAccess()
 }
 
-// existingFile checks that there is a regular file at path. Its error wraps
-// [fs.ErrNotExist] if there is none.
-func (o Options) existingFile(path string) (file, error) {
+// file returns the file at path, whether or not there is one.
+func (o Options) file(path string) (file, error) {
+	o = o.withDefaults()
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return file{}, fmt.Errorf("database %s: %w", path, err)
 	}
-	f := file{name: path, path: abs, busy: o.withDefaults().BusyTimeout}
+	return file{path, abs, o.BusyTimeout, o.Progress}, nil
+}
+
+// existingFile checks that there is a regular file at path. Its error wraps
+// [fs.ErrNotExist] if there is none.
+func (o Options) existingFile(path string) (file, error) {
+	f, err := o.file(path)
+	if err != nil {
+		return f, err
+	}
 	return f, f.checkRegular()
+}
+
+// at returns another file, which messages call by the same name.
+func (f file) at(path string) file {
+	f.path = path
+	return f
 }
 
 // openFile returns the file that Open opens. It creates one unless the options forbid
 // that.
 func (o Options) openFile(path string) (file, error) {
 	if !o.NoMigrate {
-		return newFile(path, o.BusyTimeout)
+		return o.newFile(path)
 	}
 	f, err := o.existingFile(path)
 	switch {

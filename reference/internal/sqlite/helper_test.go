@@ -30,11 +30,8 @@ var programs = map[string]func(ctx context.Context, path string) error{
 	"change without end":      changeWithoutEnd,
 	"create 25 pets":          createPets,
 	"create a first key":      createFirstKey,
-	"save usage without end":  saveUsageWithoutEnd,
 	"open":                    openOnly,
 	"back up":                 backUp,
-	"check":                   checkOnly,
-	"check the usage":         checkUsageOnly,
 	"restore without end":     restoreWithoutEnd,
 	"open without end":        openWithoutEnd,
 }
@@ -133,11 +130,6 @@ func backUp(ctx context.Context, path string) error {
 	return err
 }
 
-func checkOnly(ctx context.Context, path string) error {
-	_, err := sqlite.Check(ctx, path, sqlite.Options{})
-	return err
-}
-
 // killAfter starts cmd, kills it when it has printed n lines, and returns all
 // the whole lines it has printed.
 func killAfter(t *testing.T, cmd *exec.Cmd, n int) []string {
@@ -209,4 +201,37 @@ func checkIntegrity(t *testing.T, path string) {
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
 		t.Errorf("integrity_check = %q, %v, want ok", result, err)
 	}
+}
+
+// filled makes a database with a row in each table, and returns its path and its key. All of
+// them are copies of one.
+func filled(t *testing.T) (string, store.Key) {
+	t.Helper()
+	filledOnce.Do(func() {
+		path := tempDatabase(t)
+		do(t, path, func(s *sqlite.Store) {
+			filledKey = addKey(t, s, 1)
+			_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(once("k")), nil)
+			if err := errors.Join(err,
+				s.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1}),
+				s.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "ada", Count: 1, Last: now}),
+			); err != nil {
+				t.Fatal(err)
+			}
+		})
+		filledContent = readFile(t, path)
+	})
+	path := tempDatabase(t)
+	writeFile(t, path, filledContent)
+	return path, filledKey
+}
+
+var (
+	filledOnce    sync.Once
+	filledContent []byte
+	filledKey     store.Key
+)
+
+func newKey(digest byte) store.NewKey {
+	return store.NewKey{Digest: store.Digest{digest}, LastFour: "abcd", Name: "n", Owner: "ada", Plan: "free", Created: now}
 }

@@ -35,11 +35,6 @@ func TestOpenRefuses(t *testing.T) {
 		{"a marked database of another program", func(t *testing.T, path string) {
 			execute(t, raw(t, path), "PRAGMA application_id = 1")
 		}, "it belongs to another program"},
-		{"limiter state", func(t *testing.T, path string) {
-			u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-			must(t, err)
-			must(t, u.Close())
-		}, "it belongs to another program"},
 		{"a newer version", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
 			execute(t, raw(t, path), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
@@ -225,17 +220,6 @@ func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
 	}
 }
 
-func TestDeletedUsageFileIsNoticed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "usage")
-	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	must(t, err)
-	defer u.Close()
-	must(t, os.Remove(path))
-	if err := u.SaveUsage(t.Context(), []byte("header"), nil); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("SaveUsage to a deleted file = %v, want ErrUnavailable", err)
-	}
-}
-
 // SQLite follows a symbolic link to find the log, and so must the watch on it.
 func TestDeletedFilesBehindASymbolicLinkAreNoticed(t *testing.T) {
 	dir := t.TempDir()
@@ -243,9 +227,6 @@ func TestDeletedFilesBehindASymbolicLinkAreNoticed(t *testing.T) {
 	open(t, real, sqlite.Options{}).Close()
 	if err := os.Symlink(real, link); err != nil {
 		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
-	}
-	if got, want := sqlite.UsagePath(link), sqlite.UsagePath(real); got != want {
-		t.Errorf("UsagePath by the link is %s, want %s", got, want)
 	}
 	s := open(t, link, sqlite.Options{})
 	must(t, os.Rename(real+"-wal", real+"-wal.moved"))
@@ -339,44 +320,28 @@ func TestBusyDatabase(t *testing.T) {
 	}
 }
 
-func TestUsageHasOneServer(t *testing.T) {
-	path := sqlite.UsagePath(tempDatabase(t))
-	first, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	must(t, err)
-	_, err = sqlite.OpenUsage(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
-	if !errors.Is(err, sqlite.ErrInUse) || !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("a second OpenUsage = %v, want an error that wraps ErrInUse and ErrUnavailable", err)
-	}
-
-	// A server that is about to end is waited for.
-	type opened struct {
-		u   *sqlite.Usage
-		err error
-	}
-	second := make(chan opened)
-	go func() {
-		u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{BusyTimeout: time.Minute})
-		second <- opened{u, err}
-	}()
-	if err := first.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
-	o := <-second
-	if o.err != nil {
-		t.Fatalf("OpenUsage when the first server has ended = %v", o.err)
-	}
-	if err := o.u.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
-}
-
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
 		path := filepath.Join(t.TempDir(), "pets.db")
 		return func() (store.Store, error) { return sqlite.Open(t.Context(), path, sqlite.Options{}) }
 	})
-	storetest.RunUsage(t, func(t *testing.T) storetest.Opener[storetest.UsageStore] {
-		path := filepath.Join(t.TempDir(), "pets.db-usage")
-		return func() (storetest.UsageStore, error) { return sqlite.OpenUsage(t.Context(), path, sqlite.Options{}) }
-	})
+}
+
+// A log that a long transaction or reader has made large does not stay so.
+func TestTheLogShrinks(t *testing.T) {
+	path := tempDatabase(t)
+	s := open(t, path, sqlite.Options{})
+	execute(t, raw(t, path), strings.Replace(manyPets, "LIMIT 2000", "LIMIT 100000", 1))
+	size := func() int64 {
+		info, err := os.Stat(path + "-wal")
+		must(t, err)
+		return info.Size()
+	}
+	before := size()
+	for range 3 { // which move the log into the database, and begin a new one
+		addPet(t, s, "Rex")
+	}
+	if after := size(); before <= 4<<20 || after > 4<<20 {
+		t.Errorf("the log has %d bytes, and %d before, want more than 4 MiB before, and less after", after, before)
+	}
 }

@@ -16,34 +16,26 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-//go:embed migrations
-var migrations embed.FS
+//go:embed migrations/main
+var embedded embed.FS
 
-// A schema is the schema of one kind of file.
-type schema struct {
-	migrations fs.FS
-	mark       int32  // the application_id that the first of them sets
-	orElse     string // what to do about a file of a newer version, if not to use that version
-}
+// migrations are the steps that make the schema. The first sets the application_id to mark.
+var migrations = folder("migrations/main")
 
-var (
-	mainSchema  = &schema{folder("main"), 0x50455453, "restore an older backup"}
-	usageSchema = &schema{folder("usage"), 0x50455455, "delete the file, which resets all quotas and ends all bans"}
-)
+const mark int32 = 0x50455453
 
 func folder(name string) fs.FS {
-	files, err := fs.Sub(migrations, "migrations/"+name)
+	files, err := fs.Sub(embedded, name)
 	if err != nil {
 		panic(err) // the name is a constant
 	}
 	return files
 }
 
-// provider returns the migrations of the schema for a database, and the version of the
-// newest.
-func (s *schema) provider(db *sql.DB) (_ *goose.Provider, latest int64, err error) {
+// newProvider returns the migrations for a database, and the version of the newest.
+func newProvider(db *sql.DB) (_ *goose.Provider, latest int64, err error) {
 	// Goose's registry and its log are global, so they are not used.
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations,
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read migrations: %w", err)
@@ -54,52 +46,52 @@ func (s *schema) provider(db *sql.DB) (_ *goose.Provider, latest int64, err erro
 
 // prepare upgrades the file to the newest version of the schema. It refuses a file of
 // another kind and does not change it.
-func (f file) prepare(ctx context.Context, db *sql.DB, s *schema, o Options) error {
-	provider, latest, err := s.provider(db)
+func (f file) prepare(ctx context.Context, db *sql.DB, o Options) error {
+	provider, latest, err := newProvider(db)
 	if err != nil {
 		return err
 	}
-	version, err := f.inspect(ctx, db, s)
+	version, err := f.inspect(ctx, db)
 	if err != nil {
 		return err
 	}
-	if version < latest && o.NoMigrate && s == mainSchema {
+	if version < latest && o.NoMigrate {
 		return fmt.Errorf("open database %s: it has schema %d, this version needs %d, and migrate is manual; run petstore migrate",
 			f.name, version, latest)
 	}
 	if err := f.useWAL(ctx, db); err != nil {
 		return err
 	}
-	return f.upgrade(ctx, db, s, provider, version, latest, o)
+	return f.upgrade(ctx, db, provider, version, latest, o)
 }
 
 // newer is the error for a file of a newer version.
-func (f file) newer(s *schema, version, latest int64) error {
-	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or %s",
-		f.name, version, latest, s.orElse)
+func (f file) newer(version, latest int64) error {
+	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or restore an older backup",
+		f.name, version, latest)
 }
 
 // inspect returns the version of the schema of the file, 0 if it has none yet. It refuses a
 // newer one, and one that is not as the migrations make it. It only reads.
-func (f file) inspect(ctx context.Context, db *sql.DB, s *schema) (version int64, err error) {
-	_, latest, err := s.provider(db)
+func (f file) inspect(ctx context.Context, db *sql.DB) (version int64, err error) {
+	_, latest, err := newProvider(db)
 	if err != nil {
 		return 0, err
 	}
 	// As of one instant, because another process may be creating the tables now.
 	err = f.snapshot(ctx, db, func(conn *sql.Conn) error {
-		if version, err = f.version(ctx, conn, s); err != nil {
+		if version, err = f.version(ctx, conn); err != nil {
 			return err
 		}
 		if version > latest {
-			return f.newer(s, version, latest)
+			return f.newer(version, latest)
 		}
-		differences, err := s.differences(ctx, conn, version)
+		problems, err := differences(ctx, conn, version)
 		switch {
 		case err != nil:
 			return f.explain("open", err)
-		case len(differences) > 0:
-			return fmt.Errorf("open database %s: %w: %s; petstore check shows all differences", f.name, errSchema, differences[0])
+		case len(problems) > 0:
+			return fmt.Errorf("open database %s: %w: %s", f.name, errSchema, strings.Join(problems, ", "))
 		}
 		return nil
 	})
@@ -108,8 +100,8 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s *schema) (version int64
 
 // version returns the version of the schema, 0 if there is none yet. It refuses a file of
 // another program.
-func (f file) version(ctx context.Context, conn *sql.Conn, s *schema) (version int64, err error) {
-	var mark int32
+func (f file) version(ctx context.Context, conn *sql.Conn) (version int64, err error) {
+	var found int32
 	var versioned, foreign bool
 	if err := conn.QueryRowContext(ctx, `
 		SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version'),
@@ -117,12 +109,12 @@ func (f file) version(ctx context.Context, conn *sql.Conn, s *schema) (version i
 	).Scan(&versioned, &foreign); err != nil {
 		return 0, f.explain("open", err)
 	}
-	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); err != nil {
+	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&found); err != nil {
 		return 0, f.explain("open", err)
 	}
 
 	switch {
-	case mark != s.mark && (mark != 0 || foreign):
+	case found != mark && (found != 0 || foreign):
 		return 0, fmt.Errorf("open database %s: it belongs to another program; choose another file", f.name)
 	case !versioned:
 		return 0, nil
@@ -141,7 +133,7 @@ func Migrate(ctx context.Context, path string, o Options) (from, to int64, err e
 	o.NoMigrate = false
 	f, err := o.existingFile(path)
 	if err == nil {
-		from, err = f.inspectAlone(ctx, mainSchema)
+		from, err = f.inspectAlone(ctx)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, err
@@ -153,18 +145,18 @@ func Migrate(ctx context.Context, path string, o Options) (from, to int64, err e
 	if err := db.Close(); err != nil {
 		return 0, 0, err
 	}
-	to, err = f.inspectAlone(ctx, mainSchema)
+	to, err = f.inspectAlone(ctx)
 	return from, to, err
 }
 
 // inspectAlone is inspect with a connection of its own.
-func (f file) inspectAlone(ctx context.Context, s *schema) (int64, error) {
+func (f file) inspectAlone(ctx context.Context) (int64, error) {
 	db, err := f.connect(1, "query_only(1)")
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
-	return f.inspect(ctx, db, s)
+	return f.inspect(ctx, db)
 }
 
 // An Upgrade is that of a file of an older version.
@@ -180,14 +172,14 @@ var errRaced = errors.New("another process has upgraded the file")
 // upgrade brings the schema of the file from a version to the latest. It first makes a
 // copy of a file that has content, so that an operator can go back to the older
 // version of the program.
-func (f file) upgrade(ctx context.Context, db *sql.DB, s *schema, provider *goose.Provider, version, latest int64, o Options) error {
+func (f file) upgrade(ctx context.Context, db *sql.DB, provider *goose.Provider, version, latest int64, o Options) error {
 	var copied string // a copy of the file as it is now
 	if 0 < version && version < latest && !o.noCopy {
 		var err error
-		copied, err = f.copyBefore(ctx, db, s, version)
+		copied, err = f.copyBefore(ctx, db, version)
 		switch {
 		case errors.Is(err, errRaced):
-			return f.prepare(ctx, db, s, o)
+			return f.prepare(ctx, db, o)
 		case err != nil:
 			return fmt.Errorf("upgrade database %s: it is copied first, and that failed, so nothing was changed: %w", f.name, err)
 		case o.OnUpgrade != nil:
@@ -201,7 +193,7 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, s *schema, provider *goos
 		}
 		// Another process may be upgrading at the same time. Each step is one
 		// transaction, so with every attempt one of the two makes progress.
-		now, err := f.inspect(ctx, db, s)
+		now, err := f.inspect(ctx, db)
 		switch {
 		case err != nil:
 			return err
@@ -217,11 +209,11 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, s *schema, provider *goos
 
 // copyBefore copies the file, which has a version of the schema, and returns the path of
 // the copy.
-func (f file) copyBefore(ctx context.Context, db *sql.DB, s *schema, version int64) (string, error) {
+func (f file) copyBefore(ctx context.Context, db *sql.DB, version int64) (string, error) {
 	for {
 		to := fmt.Sprintf("%s.v%d-%s.backup", realPath(f.path), version, timestamp(time.Now()))
 		err := f.copyTo(ctx, db, to, func(partial file) error {
-			copied, err := partial.inspectAlone(ctx, s)
+			copied, err := partial.inspectAlone(ctx)
 			if err == nil && copied != version {
 				err = errRaced
 			}
@@ -244,8 +236,8 @@ var errSchema = errors.New("its schema is not the one that petstore makes")
 // differences compares the schema of a file, which has a version, with what the migrations
 // make. A trigger can change what a statement does, a table or an index can make it fail or be
 // in the way of an upgrade, so nothing else may be there.
-func (s *schema) differences(ctx context.Context, conn *sql.Conn, version int64) (problems []string, err error) {
-	want, err := s.objects(ctx, version)
+func differences(ctx context.Context, conn *sql.Conn, version int64) (problems []string, err error) {
+	want, err := objects(ctx, version)
 	if err != nil {
 		return nil, err
 	}
@@ -269,29 +261,43 @@ func (s *schema) differences(ctx context.Context, conn *sql.Conn, version int64)
 }
 
 // objects returns what a version of the schema consists of.
-func (s *schema) objects(ctx context.Context, version int64) (map[string]string, error) {
+func objects(ctx context.Context, version int64) (map[string]string, error) {
 	if version == 0 {
 		return nil, nil
 	}
-	db, err := sql.Open("sqlite", ":memory:")
+	db, err := inMemory(ctx, version)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
-	provider, _, err := s.provider(db)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := provider.UpTo(ctx, version); err != nil {
-		return nil, fmt.Errorf("make the schema in memory: %w", err)
-	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	return schemaObjects(ctx, conn)
+}
+
+// inMemory returns an empty database with a version of the schema.
+func inMemory(ctx context.Context, version int64) (_ *sql.DB, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			db.Close()
+		}
+	}()
+	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	provider, _, err := newProvider(db)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := provider.UpTo(ctx, version); err != nil {
+		return nil, fmt.Errorf("make the schema in memory: %w", err)
+	}
+	return db, nil
 }
 
 // schemaObjects returns the text of each table, index, trigger and view, without white

@@ -1,23 +1,17 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // Version is the version of the schema of this program.
@@ -27,23 +21,20 @@ const Version = 8
 // ends.
 func AddMigrations(t *testing.T, texts ...string) {
 	t.Helper()
-	own := mainSchema.migrations
+	own := migrations
 	content, err := fs.ReadFile(own, "00008_petstore.sql")
 	must(t, err)
 	files := fstest.MapFS{"00008_petstore.sql": {Data: content}}
 	for i, text := range texts {
 		files[fmt.Sprintf("%05d_later.sql", Version+1+i)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text + ";\n")}
 	}
-	mainSchema.migrations = files
-	t.Cleanup(func() { mainSchema.migrations = own })
+	migrations = files
+	t.Cleanup(func() { migrations = own })
 }
 
 func TestConnectionsAreSafe(t *testing.T) {
 	s := openTest(t)
-	u, err := OpenUsage(t.Context(), UsagePath(s.path), Options{})
-	must(t, err)
-	defer u.Close()
-	const full, normal = "2", "1" // of PRAGMA synchronous
+	const full = "2" // of PRAGMA synchronous
 	for _, tt := range []struct {
 		connection string
 		query      interface {
@@ -58,9 +49,6 @@ func TestConnectionsAreSafe(t *testing.T) {
 		{"pets, writing", inWriter{s}, "busy_timeout", "5000"},
 		{"pets, reading", inPool{s.reads.on.(*sql.DB)}, "query_only", "1"},
 		{"pets, reading", inPool{s.reads.on.(*sql.DB)}, "busy_timeout", "5000"},
-		{"usage", inPool{u.db}, "journal_mode", "wal"},
-		{"usage", inPool{u.db}, "synchronous", normal},
-		{"usage", inPool{u.db}, "locking_mode", "exclusive"},
 	} {
 		if got := tt.query.scan(t, "PRAGMA "+tt.pragma); got != tt.want {
 			t.Errorf("%s: PRAGMA %s is %s, want %s", tt.connection, tt.pragma, got, tt.want)
@@ -88,36 +76,6 @@ func (q inWriter) scan(t *testing.T, text string) (value string) {
 	return value
 }
 
-func TestUsageOfANewerVersionIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "usage")
-	u, err := OpenUsage(t.Context(), path, Options{})
-	must(t, err)
-	if _, err := u.db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, true)"); err != nil {
-		t.Fatal(err)
-	}
-	u.Close()
-	want := "use the newer version, or delete the file, which resets all quotas and ends all bans"
-	if u, err = OpenUsage(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("OpenUsage = %v, %v, want an error that says %q", u, err, want)
-	}
-}
-
-func FuzzRecords(f *testing.F) {
-	f.Add(appendRecords(nil, []memory.Record{{Key: 7, Expires: 1, Data: []byte("x")}, {Key: math.MaxUint64}}))
-	f.Add([]byte{1, 2, 3})
-	f.Add(bytes.Repeat([]byte{0xff}, headSize))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		records := parseRecords(b, func(uint64) bool { return false })
-		again := appendRecords(nil, records)
-		if n := len(records); n > 0 && cmp.Equal(records[n-1], damaged) {
-			again = appendRecords(nil, records[:n-1])
-		}
-		if !bytes.HasPrefix(b, again) {
-			t.Errorf("%x was read as %v", b, records)
-		}
-	})
-}
-
 // Databases exist that each of these migrations has made, and a check compares them with
 // what the migrations make now, comments included. So a migration never changes: a change
 // of the schema is another migration, which is added here.
@@ -137,7 +95,6 @@ func TestMigrationsNeverChange(t *testing.T) {
 	}
 	want := map[string]string{
 		"main/00008_petstore.sql": "067dea749ce000a9",
-		"usage/00002_usage.sql":   "44572bf3edc1bfee",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("migrations (-want +got):\n%s", diff)

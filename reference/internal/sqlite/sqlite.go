@@ -28,32 +28,25 @@
 // an error. Therefore writes and [Store.Ping] check that the paths still name the files
 // that were opened, and fail until the original files are back.
 //
-// # Limiter state
-//
-// The state of the embedded rate limiter is in a file of its own; see [Usage].
-// Every second thousands of its records change, and the last changes may be lost. A pet
-// must not be lost. In one file, the commit of a pet would wait for those records, and its
-// sync would write them to the disk too.
-//
 // # Backups
 //
-// [Backup] copies the database while servers run. [Check] examines a file. [Restore]
-// replaces the content of a database that no process has open by that of a backup, in
-// one transaction, and makes no key valid again. [Export] reads everything in a file, for
-// a move to PostgreSQL.
+// [Backup] copies the database while servers run. [Restore] replaces the content of a
+// database that no process has open by that of a backup, in one transaction, and makes no
+// key valid again. [Export] reads everything in a file, for a move to PostgreSQL.
 //
 // # Upgrades
 //
 // A file of an older version is upgraded when it is opened, in atomic steps. Before that
 // it is copied to a file beside it, such as petstore.db.v8-20261122T101500.000Z.backup;
-// if that fails, the file is not changed. Limiter state is upgraded without a copy, in one
-// transaction. A file of a newer version or of another program is refused and not changed.
+// if that fails, the file is not changed. A file of a newer version or of another program is
+// refused and not changed.
 package sqlite
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -73,11 +66,19 @@ type Options struct {
 	OnUpgrade func(Upgrade)
 
 	// NoMigrate refuses a file that is missing or of an older version, and changes
-	// nothing. [Migrate] creates and upgrades it then. OpenUsage ignores it.
+	// nothing. [Migrate] creates and upgrades it then.
 	NoMigrate bool
+
+	// Progress is called while something takes long, some times a second, with what it is
+	// and how many of its units are done. A total of 0 is not known. Nil: it is not called.
+	Progress func(doing string, done, total int64)
 
 	noCopy bool // the file is a copy already
 }
+
+// walLimit is the size in bytes to which the log shrinks again when it can begin anew. It
+// grows beyond that while a reader needs it.
+const walLimit = 4 << 20
 
 // readers is the number of connections for reading.
 const readers = 8
@@ -85,6 +86,9 @@ const readers = 8
 func (o Options) withDefaults() Options {
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 5 * time.Second
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int64, int64) {}
 	}
 	return o
 }
@@ -125,11 +129,11 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 		}
 	}()
 
-	writes, err := s.open(1, "synchronous(FULL)")
+	writes, err := s.open(1, "synchronous(FULL)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
 	if err != nil {
 		return nil, err
 	}
-	if err = s.prepare(ctx, writes, mainSchema, o); err != nil {
+	if err = s.prepare(ctx, writes, o); err != nil {
 		return nil, err
 	}
 	if s.writer, err = newWriter(ctx, writes); err != nil {

@@ -31,8 +31,8 @@ func checkCopy(t *testing.T, u sqlite.Upgrade) {
 	if info, err := os.Stat(u.Copy); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy has mode %v (%v), want 0600", info.Mode(), err)
 	}
-	if r := checkSound(t, u.Copy); r.Schema != u.From || r.Rows["pets"] != 1 {
-		t.Errorf("Check of the copy = %+v, want a pet and schema %d", r, u.From)
+	if r := checkSound(t, u.Copy); r.Schema != u.From || r.Pets != 1 {
+		t.Errorf("the copy is = %+v, want a pet and schema %d", r, u.From)
 	}
 }
 
@@ -68,8 +68,8 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("the upgrade (-want +got):\n%s", diff)
 	}
 	checkCopy(t, upgrades[0])
-	if r := checkSound(t, older); r.Schema != latest || r.Rows["pets"] != 1 {
-		t.Errorf("Check after the upgrade = %+v, want a pet", r)
+	if r := checkSound(t, older); r.Schema != latest || r.Pets != 1 {
+		t.Errorf("after the upgrade it is %+v, want a pet", r)
 	}
 }
 

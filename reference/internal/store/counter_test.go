@@ -46,6 +46,10 @@ func newDays(t *testing.T) *days {
 	return &days{DailyUses: db, writes: -1}
 }
 
+var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
+
 // midnight begins the day of noon.
 var midnight = store.Day(noon)
 

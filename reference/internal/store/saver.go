@@ -10,9 +10,12 @@ import (
 	"time"
 )
 
-// saveInterval is the time between two saves, unless a task has its own. It is shorter
-// than the second of usage that a killed process may lose, because a save takes time.
-const saveInterval = 500 * time.Millisecond
+// saveInterval is the time between two saves, unless a task has its own.
+const saveInterval = time.Second
+
+// saveShare is how many times as long as a save the interval after it is at least, so that
+// saves of much take a small part of the time.
+const saveShare = 20
 
 // lastSaveTimeout bounds the last save when the process ends.
 const lastSaveTimeout = 10 * time.Second
@@ -21,11 +24,11 @@ const lastSaveTimeout = 10 * time.Second
 type SaveTask struct {
 	Name  string                      // what is saved, for the log
 	Save  func(context.Context) error // saves what changed since it last returned nil
-	Every time.Duration               // the time between two saves; zero: half a second
+	Every time.Duration               // the least time from one save to the next; zero: a second
 }
 
-// A Saver runs tasks at their intervals, each in a goroutine of its own, so that none
-// waits for the database of another. A task that fails runs again, and the log says
+// A Saver runs tasks at their intervals, or less often if saves take longer than a twentieth
+// of that, each in a goroutine of its own, so that none waits for the database of another. A task that fails runs again, and the log says
 // when it begins to fail and when it succeeds again. [StartSaver] returns a Saver. It
 // is safe for concurrent use.
 type Saver struct {
@@ -48,19 +51,24 @@ func StartSaver(logger *slog.Logger, tasks ...SaveTask) *Saver {
 }
 
 func (s *Saver) loop(i int) {
-	ticker := time.NewTicker(cmp.Or(s.tasks[i].Every, saveInterval))
-	defer ticker.Stop()
+	every := cmp.Or(s.tasks[i].Every, saveInterval)
+	next := time.NewTimer(every)
+	defer next.Stop()
 	for {
 		select {
-		case <-ticker.C:
-			s.save(context.Background(), i)
+		case begun := <-next.C:
+			interval := every
+			if s.save(context.Background(), i) == nil {
+				interval = max(every, saveShare*time.Since(begun))
+			}
+			next.Reset(time.Until(begun.Add(interval)))
 		case <-s.stop:
 			return
 		}
 	}
 }
 
-func (s *Saver) save(ctx context.Context, i int) {
+func (s *Saver) save(ctx context.Context, i int) error {
 	task := s.tasks[i]
 	err := task.Save(ctx)
 	if err != nil {
@@ -76,6 +84,7 @@ func (s *Saver) save(ctx context.Context, i int) {
 	case before != nil && err == nil:
 		s.logger.Info("can save again", slog.String("what", task.Name))
 	}
+	return err
 }
 
 // Err returns an error that says what cannot be saved and why, or nil.
@@ -93,7 +102,7 @@ func (s *Saver) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSaveTimeout)
 	defer cancel()
 	for i := range s.tasks {
-		s.save(ctx, i)
+		_ = s.save(ctx, i) // Err has it
 	}
 	return s.Err()
 }

@@ -12,8 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var must = testcheck.NoError
 
 // counter is a task that counts its saves and fails with what it is told to.
 type counter struct {
@@ -142,6 +147,32 @@ func TestSaverTellsOncePerChange(t *testing.T) {
 		broken.failWith(full)
 		if err := s.Close(); !errors.Is(err, full) {
 			t.Errorf("Close = %v, want what could not be saved", err)
+		}
+	})
+}
+
+// A save that takes long must not take most of the time, and one that fails is tried again soon.
+func TestSlowSavesAreRarer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration // when saves begin
+		var failure error
+		began := time.Now()
+		s := store.StartSaver(slog.New(slog.DiscardHandler), store.SaveTask{Name: "usage", Save: func(context.Context) error {
+			at = append(at, time.Since(began))
+			if len(at) == 2 {
+				failure = errors.New("disk full")
+			}
+			time.Sleep([]time.Duration{10 * time.Millisecond, 10 * time.Second, 500 * time.Millisecond, 0, 0}[min(len(at)-1, 4)])
+			defer func() { failure = nil }()
+			return failure
+		}})
+		time.Sleep(23500 * time.Millisecond)
+		must(t, s.Close())
+		// After the second, which failed, the next begins at once: its time has passed.
+		// Close saves once more.
+		want := []time.Duration{time.Second, 2 * time.Second, 12 * time.Second, 22 * time.Second, 23 * time.Second, 23500 * time.Millisecond}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Errorf("saves began at (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 // Package store defines what the service stores: pets, API keys, the audit log, requests
-// by day, the use of deprecated operations, and the state of the embedded rate limiter.
-// Package sqlite implements all of it, package postgres all but [Usage]. The suite in
-// storetest tests implementations.
+// by day and the use of deprecated operations. Packages sqlite and postgres implement it.
+// The suite in storetest tests implementations.
 //
 // The interfaces are small, so that a consumer requires only what it uses:
 //
@@ -10,7 +9,7 @@
 // Every implementation promises:
 //
 //   - A write that returned nil is durable: it survives a crash of the process
-//     and of the machine. [Usage] alone promises less.
+//     and of the machine.
 //   - A write that returned an error has stored nothing, with one exception: if the
 //     commit fails, its outcome can be unknown. Such an error wraps [ErrUnavailable].
 //   - A write is visible to every handle on the same database, in this process and in
@@ -23,10 +22,10 @@
 // Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive], [ErrMismatch],
 // [ErrCondition] or [ErrUnavailable], so that callers can branch. They contain no secrets.
 //
-// A [Saver] saves what a server keeps in memory: the engine that [LoadLimiter] returns, a
+// A [Saver] saves what a server keeps in memory: the usage of the embedded rate limiter, a
 // [DailyCounter] and a [DeprecatedCounter]. A process that is killed loses what happened
-// since the last save: at most one second of usage, and ten seconds of the requests by
-// day, as long as the database can be written.
+// since the last save: about one second of usage, and ten seconds of the requests by
+// day, as long as they can be written.
 package store
 
 import (
@@ -43,8 +42,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// A Store is a whole database. The state of an embedded limiter is not part of it: see
-// [Usage].
+// A Store is a whole database. The state of an embedded limiter is not part of it.
 type Store interface {
 	Pets
 	Keys
