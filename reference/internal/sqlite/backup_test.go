@@ -204,7 +204,10 @@ func TestProgress(t *testing.T) {
 	_, err = sqlite.Restore(t.Context(), saved, path, operator, later, o)
 	must(t, err)
 	must(t, sqlite.Export(t.Context(), path, o, func(x store.Export) error {
-		for range x.Pets {
+		for _, table := range x.Tables {
+			for _, err := range table.Rows {
+				must(t, err)
+			}
 		}
 		return nil
 	}))
