@@ -115,6 +115,9 @@ func (s *state) openEmbedded(ctx context.Context, c *config.Config) (store.SaveT
 		return store.SaveTask{}, err
 	}
 	s.closers = append(s.closers, usageCloser(closeFile))
+	if err := save(); err != nil { // which makes a new file, so that the next server opens it first
+		return store.SaveTask{}, err
+	}
 	s.limiter, s.embedded = engine, engine
 	return store.SaveTask{Name: "usage and bans", Save: func(context.Context) error { return save() }}, nil
 }
