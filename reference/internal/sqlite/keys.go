@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"iter"
 
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -18,20 +17,4 @@ func (s *Store) writeKeys(ctx context.Context, doing string, do func(context.Con
 	return s.write(ctx, doing, func(ctx context.Context) error {
 		return do(ctx, sqlkeys.NewSQLite(&s.writer.prepared), func(e store.AuditEntry) error { return s.insertAudit(ctx, e) })
 	})
-}
-
-// eachKey returns the keys in a file.
-func eachKey(ctx context.Context, on querier) iter.Seq2[store.Key, error] {
-	return func(yield func(store.Key, error) bool) {
-		keys, err := sqlkeys.NewSQLite(on).List(ctx, "")
-		if err != nil {
-			yield(store.Key{}, err)
-			return
-		}
-		for _, k := range keys {
-			if !yield(k, nil) {
-				return
-			}
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -103,9 +102,6 @@ const janitorText = `read _
 for p in "$1"/*/postmaster.pid "$1"/*.pid; do [ -f "$p" ] && kill -QUIT $(head -n 1 "$p"); done
 for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`
 
-// janitor is the input of the janitor, which is kept from the garbage collector here.
-var janitor io.Closer
-
 // folder returns the directory with the data of all servers of this test binary.
 var folder = sync.OnceValues(func() (path string, err error) {
 	if path, err = os.MkdirTemp("", "postgrestest"); err != nil {
@@ -117,10 +113,14 @@ var folder = sync.OnceValues(func() (path string, err error) {
 		}
 	}
 	cmd := background("/bin/sh", "-c", janitorText, "sh", path)
-	if janitor, err = cmd.StdinPipe(); err != nil {
+	if _, err := cmd.StdinPipe(); err != nil { // open until this process ends
 		return "", err
 	}
-	return path, cmd.Start()
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	go func() { _ = cmd.Wait() }() // keeps the pipe from the garbage collector
+	return path, nil
 })
 
 var count atomic.Int64
