@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -22,11 +24,11 @@ import (
 //	err = closeFile() // when the service has stopped serving
 //
 // Without the file the engine has no subjects. Open returns an error that names the file if it
-// cannot be read, is empty or damaged, or if the folder does not exist or cannot be written to,
-// so that usage is never lost unnoticed. If the error is about the system, it wraps an
-// [fs.PathError]. The file has the [Limiter.Secret] of the engine; only its owner may read it. If
-// Options.Secret is set, it must be the same. A symbolic link stays, and the file that it leads
-// to is replaced.
+// cannot be read, is empty, cut off or another kind of file, or has more than there is room for
+// under Options.MaxSubjects, or if the folder does not exist or cannot be written to. If the
+// error is about the system, it wraps an [fs.PathError]. The file has the [Limiter.Secret] of the
+// engine; a new one can be read only by its owner. If Options.Secret is set, it must be the same.
+// A symbolic link stays, and the file that it leads to is replaced.
 //
 // One engine at a time uses a file: until it is closed or its process ends, Open returns an error
 // that wraps [ratelimit.ErrUnavailable] to others. That is what the empty file usage.lock beside it
@@ -38,9 +40,14 @@ import (
 // has left. If nothing has changed since the last save, it writes nothing. Otherwise it writes all
 // subjects, about 90 bytes each, and allocates several times as much; a million take about a second.
 // Both functions may be called at any time, also concurrently, but [Limiter.Save] must not be.
+// If the last save fails, the file stays open, and closeFile can be called again.
 func Open(file string, opts Options) (l *Limiter, save, closeFile func() error, err error) {
-	f := &usageFile{path: followed(file)}
-	if err := f.open(opts); err != nil {
+	path, err := followed(file)
+	f := &usageFile{path: path}
+	if err == nil {
+		err = f.open(opts)
+	}
+	if err != nil {
 		return nil, nil, nil, fmt.Errorf("memory: usage in %s: %w", file, err)
 	}
 	return f.limiter, f.save, f.close, nil
@@ -89,7 +96,13 @@ func (f *usageFile) open(opts Options) (err error) {
 	if f.limiter, err = New(opts); err != nil {
 		return err
 	}
-	return f.limiter.Load(state.Records)
+	if err := f.limiter.Load(state.Records); err != nil {
+		return err
+	}
+	if lost := f.limiter.Stats().Refused; lost > 0 {
+		return fmt.Errorf("%d records have no place under Options.MaxSubjects", lost)
+	}
+	return nil
 }
 
 func readState(path string) (s fileState, err error) {
@@ -121,10 +134,12 @@ func (f *usageFile) close() error {
 	if f.lock == nil {
 		return nil
 	}
-	err := f.write()
+	if err := f.write(); err != nil {
+		return err
+	}
 	_ = f.lock.Close()
 	f.lock = nil
-	return err
+	return nil
 }
 
 // write replaces the file if something has changed. It needs mu.
@@ -182,22 +197,38 @@ func unfinished(file string) (*os.File, error) {
 // saving is how the names of such files end.
 const saving = ".saving"
 
-// removeUnfinished removes what saves have left that a crash has ended.
+// removeUnfinished removes what saves have left that a crash has ended. What it cannot see stays.
 func removeUnfinished(file string) {
-	names, _ := filepath.Glob(file + ".*" + saving) // what it does not find stays
-	for _, name := range names {
-		_ = os.Remove(name)
+	entries, _ := os.ReadDir(filepath.Dir(file))
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), filepath.Base(file)+".")
+		number, unfinished := strings.CutSuffix(rest, saving)
+		if _, err := strconv.ParseUint(number, 10, 64); ours && unfinished && err == nil {
+			_ = os.Remove(filepath.Join(filepath.Dir(file), e.Name()))
+		}
 	}
 }
 
-// followed returns the file that a chain of symbolic links leads to, whether or not it is there.
-func followed(file string) string {
-	target, err := os.Readlink(file)
-	if err != nil {
-		return file // it is not a link
+// followed returns the file that a path leads to through symbolic links, whether or not it is
+// there.
+func followed(path string) (string, error) {
+	folder, name := filepath.Split(path)
+	if name == "" {
+		return "", fmt.Errorf("%q is not the name of a file", path)
 	}
-	if !filepath.IsAbs(target) {
-		target = filepath.Dir(file) + string(filepath.Separator) + target
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
 	}
-	return followed(target)
+	if target, err := os.Readlink(path); err == nil {
+		if filepath.IsAbs(target) {
+			return followed(target)
+		}
+		return followed(folder + target)
+	}
+	if folder == "" {
+		folder = "."
+	}
+	folder, err = filepath.EvalSymlinks(folder)
+	return filepath.Join(folder, name), err
 }

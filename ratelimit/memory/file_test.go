@@ -41,7 +41,7 @@ func TestFile(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(links, "far", "away"), filepath.Join(links, "folder")))
 	must(t, os.Symlink("folder/link", file))
 	must(t, os.Symlink(filepath.Join(folder, "usage"), filepath.Join(links, "far", "away", "link")))
-	for _, name := range []string{"usage.1.saving", "usage.20.saving", "usage.tmp", "usage.3", "other.4.saving"} {
+	for _, name := range []string{"usage.1.saving", "usage.20.saving", "usage.tmp", "usage.3", "usage.4.5.saving", "usage2.4.saving"} {
 		must(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	t.Setenv("TMPDIR", filepath.Join(folder, "none")) // a file cannot be renamed from another file system
@@ -59,10 +59,10 @@ func TestFile(t *testing.T) {
 		killed(t, file, closeFile, func() { wantRemaining(t, l, "ann", want-1) }) // lost
 	}
 	entries, err := os.ReadDir(folder)
-	if names := fmt.Sprint(entries); err != nil || names != "[- other.4.saving - usage - usage.3 - usage.lock - usage.tmp]" {
+	if names := fmt.Sprint(entries); err != nil || names != "[- usage - usage.3 - usage.4.5.saving - usage.lock - usage.tmp - usage2.4.saving]" {
 		t.Fatalf("the folder has %v (%v), want the file and those of others", entries, err)
 	}
-	if info, err := entries[1].Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+	if info, err := entries[0].Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("the file has the mode %v (%v), want one for its owner alone", info.Mode(), err)
 	}
 }
@@ -73,6 +73,9 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(folder, "usage")
 	l, _, closeFile := open(t, file)
 	wantRemaining(t, l, "ann", 9)
+	for i := range 20 {
+		must(t, l.Ban(ctx, fmt.Sprint("user:", i), time.Hour, ""))
+	}
 	must(t, closeFile())
 	content, err := os.ReadFile(file)
 	must(t, err)
@@ -92,6 +95,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 		"a secret of one": {"one", `{"Secret":"AA=="}`, Options{}, "Secret must have 32 bytes"},
 		"other JSON":      {"json", `{"Listen":":80"}`, Options{}, "not a file of usage"},
 		"null":            {"null", "null", Options{Secret: other}, "not a file of usage"},
+		"too small":       {"small", string(content), Options{MaxSubjects: 8}, "records have no place under Options.MaxSubjects"},
 	} {
 		path := filepath.Join(folder, c.file)
 		if c.file != "." {
@@ -111,6 +115,26 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// A path leads to the file that the system would open, or to an error.
+func TestFileNames(t *testing.T) {
+	folder := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(folder, "far", "away"), 0o700))
+	must(t, os.Symlink(filepath.Join("far", "away"), filepath.Join(folder, "link")))
+	_, _, closeFile := open(t, filepath.Join(folder, "link")+"/../usage")
+	must(t, closeFile())
+	if _, err := os.Stat(filepath.Join(folder, "far", "usage")); err != nil {
+		t.Errorf("Open of link/../usage: %v, want the file beside where the link leads", err)
+	}
+	must(t, os.Symlink("b", filepath.Join(folder, "a")))
+	must(t, os.Symlink("a", filepath.Join(folder, "b")))
+	t.Chdir(folder)
+	for _, path := range []string{"", "usage/", "a", strings.Repeat("n", 250)} { // a save needs longer names
+		if _, _, _, err := Open(path, Options{}); err == nil {
+			t.Errorf("Open of %.10q: no error", path)
+		}
+	}
+}
+
 // A save that fails leaves the old file as it is. Concurrent ones wait for each other.
 func TestFileThatCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
@@ -123,8 +147,10 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	wantRemaining(t, l, "ann", 9)
 	must(t, os.Remove(file+".lock"))
 	must(t, os.Remove(filepath.Dir(file))) // Open has left nothing else there
-	if err := save(); err == nil || !strings.Contains(err.Error(), "memory: saving usage: ") {
-		t.Errorf("save without the folder: %v, want an error", err)
+	for _, save := range []func() error{save, closeFile, closeFile} {
+		if err := save(); err == nil || !strings.Contains(err.Error(), "memory: saving usage: ") {
+			t.Errorf("without the folder: %v, want an error each time", err)
+		}
 	}
 	must(t, os.MkdirAll(filepath.Join(folder, "there", "usage", "full"), 0o700))
 	if err := save(); err == nil {
@@ -144,7 +170,9 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	wg.Go(func() { _ = save() }) // an error if closeFile comes first
 	must(t, closeFile())
+	wg.Wait()
 	again, _, _ := open(t, file)
 	for i := range 8 {
 		wantRemaining(t, again, fmt.Sprint("user:", i), 8)
@@ -169,10 +197,14 @@ func TestFileInUse(t *testing.T) {
 	link := file + ".link"
 	must(t, os.Symlink(file, link))
 	l, save, closeFile := open(t, file)
+	must(t, os.WriteFile(file+".1.saving", nil, 0o600)) // a save is under way
 	for _, name := range []string{file, link} {
 		if _, _, _, err := Open(name, Options{}); !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), "another process uses the file") {
 			t.Errorf("Open of %s while it is open: %v, want an error that wraps ErrUnavailable", name, err)
 		}
+	}
+	if _, err := os.Stat(file + ".1.saving"); err != nil {
+		t.Errorf("Open of a file in use has removed another file: %v", err)
 	}
 	wantRemaining(t, l, "ann", 9)
 	must(t, closeFile())
