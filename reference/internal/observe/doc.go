@@ -14,14 +14,15 @@
 // of the Go runtime and of the process, and
 //
 //	petstore.store.duration             histogram (s)          petstore.operation, error.type
-//	petstore.connections.open, .idle    gauges (connection)    petstore.listener: api, admin
+//	petstore.connections.open           gauge (connection)     petstore.listener: api, admin
 //	petstore.connections.refused, .evicted, .waited   counters (connection)    petstore.listener
 //	petstore.saves.failing              gauge (0 or 1)
 //	petstore.ready                      gauge (0 or 1)
-//	petstore.config.reloads             counter (reload)       gatehouse.result: applied, refused
 //	petstore.config.last_reload.success gauge (0 or 1)
 //	petstore.deprecation.sunset_timestamp    gauge (s)     gatehouse.operation
 //	petstore.certificate.expiry_timestamp    gauge (s)
+//	petstore.database.connections.used, .max    gauges (connection)    with PostgreSQL
+//	petstore.database.waits             counter (call)         with PostgreSQL
 //
 // # Environment
 //

@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -43,18 +42,16 @@ func (e engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 	return e.o.Take(ctx, e.Limiter, subject, plan, cost)
 }
 
-// newAPI returns the handler of the API on a database of its own with 20 pets, as
-// package server makes it, and a key of a plan that no test uses up. Without an
-// Observer, nothing is measured.
+// newAPI returns the handler of the API on a database of its own with a pet, as
+// package server makes it, and a key of a plan that no test uses up. Requests for some pets
+// fail; see failing.
 func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handler http.Handler, key string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
-	for range 20 { // a page
-		_, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
-		must(t, err)
-	}
+	_, err = db.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	must(t, err)
 	limits, err := memory.New(memory.Options{})
 	must(t, err)
 	settings := config.Default()
@@ -64,36 +61,24 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 		Config: settings, Pets: db, Keys: db, Limiter: limits, Plan: settings.Plans.Of,
 		Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	}
-	if o != nil {
-		measured := o.Store(db)
-		c.Pets, c.Keys, c.Limiter = measured, measured, engine{limits, o}
-		c.OnDecision, c.Telemetry = o.Decision, o.Telemetry
-		c.Logger = slog.New(o.LogHandler(c.Logger.Handler()))
-	}
+	measured := o.Store(db)
+	c.Pets, c.Keys, c.Limiter = failing{measured}, measured, engine{limits, o}
+	c.OnDecision, c.Telemetry = o.Decision, o.Telemetry
 	if adjust != nil {
 		adjust(&c)
 	}
 	handler, err = api.New(c)
 	must(t, err)
-	if o != nil {
-		client, err := settings.Client()
-		must(t, err)
-		handler = o.Handler(handler, client.Addr)
-	}
-	return handler, newKey(t, db, "roomy", "1000000000/day")
-}
-
-func newKey(t testing.TB, db store.Store, owner string, quotas ...string) string {
-	t.Helper()
-	format, err := apikey.NewFormat(api.KeyPrefix)
+	client, err := settings.Client()
 	must(t, err)
-	secret := format.Generate()
+	secret, err := api.NewKey()
+	must(t, err)
 	_, err = db.CreateKey(t.Context(), store.NewKey{
-		Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: owner, Plan: "enterprise", Quotas: quotas,
-		Created: time.Now(),
+		Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: "roomy", Plan: "enterprise",
+		Quotas: []string{"1000000000/day"}, Created: time.Now(),
 	}, store.Actor{Name: "test"})
 	must(t, err)
-	return secret.Reveal()
+	return o.Handler(handler, client.Addr), secret.Reveal()
 }
 
 // memorySDK is an SDK in memory.
@@ -164,8 +149,4 @@ func (f failing) Pet(ctx context.Context, id int64) (store.Pet, error) {
 		panic("a bug")
 	}
 	return f.Pets.Pet(ctx, id)
-}
-
-func newJSONLogger(wrap func(slog.Handler) slog.Handler, to io.Writer) *slog.Logger {
-	return slog.New(wrap(slog.NewJSONHandler(to, nil)))
 }

@@ -18,142 +18,123 @@ import (
 
 // A ServerState is what the metrics say about a server.
 type ServerState struct {
-	Ready     bool
-	SavesFail bool // usage, or the use of deprecated operations, cannot be saved
-
-	Reloads, RefusedReloads int64 // how often the settings were read again
-	LastReloadRefused       bool
+	Ready             bool
+	SavesFail         bool // usage, or the use of deprecated operations, cannot be saved
+	LastReloadRefused bool // of the settings
 
 	API, Admin httpserver.Stats // the listeners
+	Pool       *database.Pool   // the connections to PostgreSQL; nil: there are none
 
 	Sunsets     map[string]time.Time // when deprecated operations are removed, by operationId
 	Certificate time.Time            // when the certificate expires; zero: there is none
 }
 
+// A stateMetric is a number of a ServerState. Its values differ in the attribute key.
+type stateMetric struct {
+	name, unit, help string
+	counter          bool // it only grows
+	key              attribute.Key
+	values           func(s ServerState) map[string]int64 // by the attribute; "" for none
+}
+
+const connections = "{connection}"
+
+// stateMetrics are all metrics of a ServerState. The semantic conventions of OpenTelemetry
+// have db.client.connection.count and others for the pool, which are not stable.
+var stateMetrics = []stateMetric{
+	{"petstore.ready", "", "1 while the server is ready", false, "",
+		func(s ServerState) map[string]int64 { return truth(s.Ready) }},
+	{"petstore.saves.failing", "", "1 while usage or the use of deprecated operations cannot be saved", false, "",
+		func(s ServerState) map[string]int64 { return truth(s.SavesFail) }},
+	{"petstore.config.last_reload.success", "", "1 unless the last reload of the settings was refused", false, "",
+		func(s ServerState) map[string]int64 { return truth(!s.LastReloadRefused) }},
+	{"petstore.deprecation.sunset_timestamp", "s", "Unix time from which a deprecated operation is removed", false, "gatehouse.operation",
+		func(s ServerState) map[string]int64 { return unixTimes(s.Sunsets) }},
+	{"petstore.certificate.expiry_timestamp", "s", "Unix time at which the certificate in use expires", false, "",
+		func(s ServerState) map[string]int64 { return unixTimes(map[string]time.Time{"": s.Certificate}) }},
+
+	{"petstore.connections.open", connections, "Open connections", false, "petstore.listener",
+		listeners(func(s httpserver.Stats) int64 { return int64(s.Open) })},
+	{"petstore.connections.refused", connections, "Connections over the limit of their network", true, "petstore.listener",
+		listeners(func(s httpserver.Stats) int64 { return s.Refused })},
+	{"petstore.connections.evicted", connections, "Idle connections closed to make room", true, "petstore.listener",
+		listeners(func(s httpserver.Stats) int64 { return s.Evicted })},
+	{"petstore.connections.waited", connections, "Connections that waited because every open connection had a running request", true, "petstore.listener",
+		listeners(func(s httpserver.Stats) int64 { return s.Waited })},
+
+	{"petstore.database.connections.used", connections, "Connections to PostgreSQL with a running call", false, "",
+		pool(func(p database.Pool) int64 { return p.Used })},
+	{"petstore.database.connections.max", connections, "Maximum number of connections to PostgreSQL (pool_max_conns)", false, "",
+		pool(func(p database.Pool) int64 { return p.Max })},
+	{"petstore.database.waits", "{call}", "Calls of the database that waited for a connection and got one", true, "",
+		pool(func(p database.Pool) int64 { return p.Waits })},
+}
+
+func truth(b bool) map[string]int64 {
+	if b {
+		return map[string]int64{"": 1}
+	}
+	return map[string]int64{"": 0}
+}
+
+// unixTimes leaves out zero times.
+func unixTimes(times map[string]time.Time) map[string]int64 {
+	all := make(map[string]int64)
+	for name, at := range times {
+		if !at.IsZero() {
+			all[name] = at.Unix()
+		}
+	}
+	return all
+}
+
+func listeners(number func(httpserver.Stats) int64) func(ServerState) map[string]int64 {
+	return func(s ServerState) map[string]int64 {
+		return map[string]int64{"api": number(s.API), "admin": number(s.Admin)}
+	}
+}
+
+func pool(number func(database.Pool) int64) func(ServerState) map[string]int64 {
+	return func(s ServerState) map[string]int64 {
+		if s.Pool == nil {
+			return nil
+		}
+		return map[string]int64{"": number(*s.Pool)}
+	}
+}
+
 // ObserveServer reports the state of a server. The function is called when metrics are
 // collected, and must be safe for concurrent use. Call it once.
 func (o *Observer) ObserveServer(state func(context.Context) ServerState) error {
-	n := numbers{o: o}
-	ready := n.gauge("petstore.ready", "", "1 while the server is ready")
-	saves := n.gauge("petstore.saves.failing", "", "1 while usage or the use of deprecated operations cannot be saved")
-	reloads := n.counter("petstore.config.reloads", "{reload}", "Reloads of the settings")
-	success := n.gauge("petstore.config.last_reload.success", "", "1 unless the last reload of the settings was refused")
-	sunset := n.gauge("petstore.deprecation.sunset_timestamp", "s", "Unix time from which a deprecated operation is removed")
-	expiry := n.gauge("petstore.certificate.expiry_timestamp", "s", "Unix time at which the certificate in use expires")
-	connections := n.connections()
-	return n.observe(func(ctx context.Context, to metric.Observer) {
-		s := state(ctx)
-		to.ObserveInt64(ready, number(s.Ready))
-		to.ObserveInt64(saves, number(s.SavesFail))
-		to.ObserveInt64(reloads, s.Reloads, with("gatehouse.result", "applied"))
-		to.ObserveInt64(reloads, s.RefusedReloads, with("gatehouse.result", "refused"))
-		to.ObserveInt64(success, number(!s.LastReloadRefused))
-		for operation, at := range s.Sunsets {
-			to.ObserveInt64(sunset, at.Unix(), with("gatehouse.operation", operation))
+	instruments := make([]metric.Int64Observable, len(stateMetrics))
+	observed := make([]metric.Observable, len(stateMetrics))
+	errs := make([]error, len(stateMetrics))
+	for i, m := range stateMetrics {
+		unit, help := metric.WithUnit(m.unit), metric.WithDescription(m.help)
+		if m.counter {
+			instruments[i], errs[i] = o.meter.Int64ObservableCounter(m.name, unit, help)
+		} else {
+			instruments[i], errs[i] = o.meter.Int64ObservableGauge(m.name, unit, help)
 		}
-		if !s.Certificate.IsZero() {
-			to.ObserveInt64(expiry, s.Certificate.Unix())
-		}
-		connections(to, s.API, with("petstore.listener", "api"))
-		connections(to, s.Admin, with("petstore.listener", "admin"))
-	})
-}
-
-// connections returns a function that reports the connections of a listener.
-func (n *numbers) connections() func(to metric.Observer, s httpserver.Stats, of metric.MeasurementOption) {
-	const unit = "{connection}"
-	open := n.gauge("petstore.connections.open", unit, "Open connections")
-	idle := n.gauge("petstore.connections.idle", unit, "Open connections without a running request")
-	refused := n.counter("petstore.connections.refused", unit, "Connections over the limit of their network")
-	evicted := n.counter("petstore.connections.evicted", unit, "Idle connections closed to make room")
-	waited := n.counter("petstore.connections.waited", unit, "Connections that waited because every open connection had a running request")
-	return func(to metric.Observer, s httpserver.Stats, of metric.MeasurementOption) {
-		to.ObserveInt64(open, int64(s.Open), of)
-		to.ObserveInt64(idle, int64(s.Idle), of)
-		to.ObserveInt64(refused, s.Refused, of)
-		to.ObserveInt64(evicted, s.Evicted, of)
-		to.ObserveInt64(waited, s.Waited, of)
+		observed[i] = instruments[i]
 	}
-}
-
-// ObservePool reports how the connections to PostgreSQL are used. The function is called
-// when metrics are collected, must be safe for concurrent use, and may be nil: then
-// there is no pool, and nothing is reported. Call it once.
-//
-// The semantic conventions of OpenTelemetry have db.client.connection.count and others
-// for this, which are not stable.
-func (o *Observer) ObservePool(pool func() database.Pool) error {
-	if pool == nil {
+	_, err := o.meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
+		now := state(ctx)
+		for i, m := range stateMetrics {
+			for name, value := range m.values(now) {
+				var attributes []attribute.KeyValue
+				if name != "" {
+					attributes = append(attributes, m.key.String(name))
+				}
+				to.ObserveInt64(instruments[i], value, metric.WithAttributes(attributes...))
+			}
+		}
 		return nil
-	}
-	n := numbers{o: o}
-	const unit = "{connection}"
-	used := n.gauge("petstore.database.connections.used", unit, "Connections to PostgreSQL with a running call")
-	idle := n.gauge("petstore.database.connections.idle", unit, "Connections to PostgreSQL without a running call")
-	most := n.gauge("petstore.database.connections.max", unit, "Maximum number of connections to PostgreSQL (pool_max_conns)")
-	waits := n.counter("petstore.database.waits", "{call}", "Calls of the database that waited for a connection and got one")
-	timeouts := n.counter("petstore.database.wait_timeouts", "{call}", "Calls of the database that got no connection in time")
-	waited, err := o.meter.Float64ObservableCounter("petstore.database.wait_time", metric.WithUnit("s"),
-		metric.WithDescription("Time that calls of the database waited for a connection"))
-	n.add(waited, err)
-	return n.observe(func(_ context.Context, to metric.Observer) {
-		p := pool()
-		to.ObserveInt64(used, p.Used)
-		to.ObserveInt64(idle, p.Idle)
-		to.ObserveInt64(most, p.Max)
-		to.ObserveInt64(waits, p.Waits)
-		to.ObserveInt64(timeouts, p.WaitTimeouts)
-		to.ObserveFloat64(waited, p.Waited.Seconds())
-	})
-}
-
-// numbers are instruments that are observed together, and the errors in making them.
-type numbers struct {
-	o           *Observer
-	instruments []metric.Observable
-	errs        []error
-}
-
-func (n *numbers) add(i metric.Observable, err error) {
-	n.instruments, n.errs = append(n.instruments, i), append(n.errs, err)
-}
-
-func (n *numbers) gauge(name, unit, description string) metric.Int64ObservableGauge {
-	g, err := n.o.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	n.add(g, err)
-	return g
-}
-
-func (n *numbers) counter(name, unit, description string) metric.Int64ObservableCounter {
-	c, err := n.o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	n.add(c, err)
-	return c
-}
-
-// observe calls f whenever metrics are collected, for the life of the SDK.
-func (n *numbers) observe(f func(context.Context, metric.Observer)) error {
-	err := errors.Join(n.errs...)
-	if err == nil {
-		_, err = n.o.meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
-			f(ctx, to)
-			return nil
-		}, n.instruments...)
-	}
-	if err != nil {
+	}, observed...)
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
 	return nil
-}
-
-func with(key, value string) metric.MeasurementOption {
-	return metric.WithAttributes(attribute.String(key, value))
-}
-
-func number(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // scrapes are how many requests for metrics may run at once.

@@ -18,7 +18,7 @@ const (
 	errorTypeKey = attribute.Key("error.type")
 )
 
-// calls measures calls of the store.
+// calls measures calls of the database.
 type calls struct {
 	duration metric.Float64Histogram
 	series   series[call]
@@ -97,9 +97,9 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
-// Store returns a store that measures each call of s, and gives it a span if the
-// request is traced. Close is not measured, nor is the PetsVersion of a
-// [store.PetsVersioner], which takes less time than a measurement.
+// Store returns a store that measures the calls of s which requests wait for, and Ping, and
+// gives them spans if the request is traced. PetsVersion of a [store.PetsVersioner] is not
+// measured: it takes less time than a measurement.
 func (o *Observer) Store(s store.Store) store.Store {
 	if v, ok := s.(store.PetsVersioner); ok {
 		return struct {
@@ -143,84 +143,6 @@ func (m measured) KeyByDigest(ctx context.Context, d store.Digest) (_ store.Key,
 	c, ctx := m.o.begin(ctx, "KeyByDigest")
 	defer c.end(&err)
 	return m.Store.KeyByDigest(ctx, d)
-}
-
-func (m measured) CreateKey(ctx context.Context, k store.NewKey, by store.Actor) (_ store.Key, err error) {
-	c, ctx := m.o.begin(ctx, "CreateKey")
-	defer c.end(&err)
-	return m.Store.CreateKey(ctx, k, by)
-}
-
-func (m measured) CreateFirstKey(ctx context.Context, k store.NewKey, by store.Actor) (_ store.Key, err error) {
-	c, ctx := m.o.begin(ctx, "CreateFirstKey")
-	defer c.end(&err)
-	return m.Store.CreateFirstKey(ctx, k, by)
-}
-
-func (m measured) Key(ctx context.Context, id string) (_ store.Key, err error) {
-	c, ctx := m.o.begin(ctx, "Key")
-	defer c.end(&err)
-	return m.Store.Key(ctx, id)
-}
-
-func (m measured) ListKeys(ctx context.Context) (_ []store.Key, err error) {
-	c, ctx := m.o.begin(ctx, "ListKeys")
-	defer c.end(&err)
-	return m.Store.ListKeys(ctx)
-}
-
-func (m measured) RevokeKey(ctx context.Context, id string, at time.Time, by store.Actor) (_ store.Key, err error) {
-	c, ctx := m.o.begin(ctx, "RevokeKey")
-	defer c.end(&err)
-	return m.Store.RevokeKey(ctx, id, at, by)
-}
-
-func (m measured) RotateKey(ctx context.Context, id string, r store.Rotation, by store.Actor) (_ store.Key, err error) {
-	c, ctx := m.o.begin(ctx, "RotateKey")
-	defer c.end(&err)
-	return m.Store.RotateKey(ctx, id, r, by)
-}
-
-func (m measured) AddAudit(ctx context.Context, e store.AuditEntry) (err error) {
-	c, ctx := m.o.begin(ctx, "AddAudit")
-	defer c.end(&err)
-	return m.Store.AddAudit(ctx, e)
-}
-
-func (m measured) ListAudit(ctx context.Context, q store.AuditQuery) (_ []store.AuditEntry, err error) {
-	c, ctx := m.o.begin(ctx, "ListAudit")
-	defer c.end(&err)
-	return m.Store.ListAudit(ctx, q)
-}
-
-func (m measured) AddDailyUse(ctx context.Context, uses ...store.DailyUse) (err error) {
-	c, ctx := m.o.begin(ctx, "AddDailyUse")
-	defer c.end(&err)
-	return m.Store.AddDailyUse(ctx, uses...)
-}
-
-func (m measured) ListDailyUse(ctx context.Context, owner string, since time.Time) (_ []store.DailyUse, err error) {
-	c, ctx := m.o.begin(ctx, "ListDailyUse")
-	defer c.end(&err)
-	return m.Store.ListDailyUse(ctx, owner, since)
-}
-
-func (m measured) PruneDailyUse(ctx context.Context, before time.Time) (err error) {
-	c, ctx := m.o.begin(ctx, "PruneDailyUse")
-	defer c.end(&err)
-	return m.Store.PruneDailyUse(ctx, before)
-}
-
-func (m measured) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUse) (err error) {
-	c, ctx := m.o.begin(ctx, "AddDeprecatedUse")
-	defer c.end(&err)
-	return m.Store.AddDeprecatedUse(ctx, uses...)
-}
-
-func (m measured) ListDeprecatedUse(ctx context.Context, since time.Time) (_ []store.DeprecatedUse, err error) {
-	c, ctx := m.o.begin(ctx, "ListDeprecatedUse")
-	defer c.end(&err)
-	return m.Store.ListDeprecatedUse(ctx, since)
 }
 
 func (m measured) Ping(ctx context.Context) (err error) {

@@ -79,7 +79,7 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 		return err
 	}
 	p.operator, p.health = operator, checks
-	if err := p.observeServer(o, checks); err != nil {
+	if err := p.observeServer(checks); err != nil {
 		return err
 	}
 	return serve(ctx, l, operator, func(ctx context.Context) error {

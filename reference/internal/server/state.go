@@ -26,6 +26,7 @@ import (
 type state struct {
 	logger   *slog.Logger
 	store    store.Store
+	pool     func() database.Pool // of PostgreSQL; nil for a SQLite file
 	limiter  limiter
 	uses     *store.DeprecatedCounter
 	daily    *store.DailyCounter
@@ -93,10 +94,7 @@ func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *s
 		return nil, err
 	}
 	s.closers = append(s.closers, db)
-	s.store = s.observer.Store(db)
-	if err := s.observer.ObservePool(database.PoolOf(db)); err != nil {
-		return nil, err
-	}
+	s.store, s.pool = s.observer.Store(db), database.PoolOf(db)
 	return []store.SaveTask{s.uses.Task(s.store), s.daily.Task(s.store)}, nil
 }
 

@@ -28,16 +28,19 @@ func (p *startup) startTelemetry(ctx context.Context, o Options) (Options, error
 const readyTimeout = 2 * time.Second
 
 // observeServer reports the server and its admin listener as metrics.
-func (p *startup) observeServer(o Options, checks []admin.Check) error {
+func (p *startup) observeServer(checks []admin.Check) error {
 	return p.observer.ObserveServer(func(ctx context.Context) observe.ServerState {
 		state := observe.ServerState{Ready: isReady(ctx, checks), Admin: p.operator.Stats()}
 		r := p.running.Load()
 		if r == nil {
 			return state
 		}
-		reloads := r.reloads.Status()
-		state.Reloads, state.RefusedReloads, state.LastReloadRefused = reloads.Applied, reloads.Refused, reloads.Error != ""
+		state.LastReloadRefused = r.reloads.Status().Error != ""
 		state.SavesFail = r.saver.Err() != nil
+		if r.pool != nil {
+			pool := r.pool()
+			state.Pool = &pool
+		}
 		state.API = r.pets.Stats()
 		state.Certificate = r.pets.CertificateExpires()
 		state.Sunsets = make(map[string]time.Time)
