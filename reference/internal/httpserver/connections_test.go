@@ -1,17 +1,13 @@
 package httpserver_test
 
 import (
-	"bufio"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,26 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
-
-// request sends a request on c and reports whether it was answered.
-func request(c net.Conn) bool {
-	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		return false
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		return false
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err == nil
-}
-
-// isClosed reports whether the server closes c. It waits for that until the
-// deadline of c.
-func isClosed(c net.Conn) bool {
-	_, err := c.Read(make([]byte, 1))
-	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || strings.Contains(fmt.Sprint(err), "reset")
-}
 
 func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {
 	for name, o := range map[string]httpserver.Options{"plain": {}, "TLS": certificate(t)} {
@@ -91,35 +67,6 @@ func testFullServer(t *testing.T, o httpserver.Options) {
 	}
 }
 
-func TestFullServerKeepsConnectionsWithARequestRunning(t *testing.T) {
-	begun, finish := make(chan bool), make(chan bool)
-	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun <- true
-		<-finish
-	}), httpserver.Options{MaxConns: 2})
-	answers := make(chan bool, 3)
-	for range 2 {
-		c := s.dial(t)
-		go func() { answers <- request(c) }()
-		<-begun
-	}
-	c := s.dial(t)
-	go func() { answers <- request(c) }()
-	select {
-	case <-begun:
-		t.Fatal("a third request runs, want the connection to wait until another one is idle")
-	case <-time.After(50 * time.Millisecond):
-	}
-	finish <- true
-	<-begun // the connection that became idle has made room
-	close(finish)
-	for range 3 {
-		if !<-answers {
-			t.Error("a request that was running was cut off")
-		}
-	}
-}
-
 // A connection that closes after its request makes room like one that becomes idle.
 func TestFullServerServesOnceAConnectionCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -142,63 +89,6 @@ func TestFullServerServesOnceAConnectionCloses(t *testing.T) {
 		}
 		waiting.Close()
 	})
-}
-
-// pipeListener is a listener without a network. Its connections come from one
-// address.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	close  func()
-}
-
-func newPipeListener() *pipeListener {
-	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	l.close = sync.OnceFunc(func() { close(l.closed) })
-	return l
-}
-
-func (l *pipeListener) connect() net.Conn {
-	near, far := net.Pipe()
-	l.conns <- farConn{far, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}}
-	return near
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.close()
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
-// farListener lets connections come from somewhere else than they do.
-type farListener struct {
-	net.Listener
-	from *net.TCPAddr
-}
-
-type farConn struct {
-	net.Conn
-	from net.Addr
-}
-
-func (c farConn) RemoteAddr() net.Addr { return c.from }
-
-func (l farListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return farConn{c, l.from}, nil
 }
 
 func TestConnectionsOfANetwork(t *testing.T) {
@@ -246,15 +136,11 @@ func TestConnectionsOfANetwork(t *testing.T) {
 	}
 }
 
+// Connections with a running request stay, and a new one waits until one of them is idle.
 func TestStatsOfConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finish := make(chan bool)
-		s, err := httpserver.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/slow" {
-				<-finish
-			}
-		}), httpserver.Options{MaxConns: 2, Logger: slog.New(slog.DiscardHandler)})
-		must(t, err)
+		s := newServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }), httpserver.Options{MaxConns: 2})
 		want := func(what string, want httpserver.Stats) {
 			t.Helper()
 			synctest.Wait()
@@ -264,19 +150,29 @@ func TestStatsOfConnections(t *testing.T) {
 		}
 		want("before Serve", httpserver.Stats{})
 		l, _, _ := serveOnPipe(t, s)
+		answers := make(chan bool, 3)
+		ask := func(c net.Conn) { go func() { answers <- request(c) }() }
 		l.connect()
-		slow := l.connect()
+		second := l.connect()
 		want("two connections without a request", httpserver.Stats{Open: 2, Idle: 2})
-		go slow.Write([]byte("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"))
+		ask(second)
 		want("one of them with a request", httpserver.Stats{Open: 2, Idle: 1})
 		third := l.connect()
 		want("a third closes the idle one", httpserver.Stats{Open: 2, Idle: 1, Evicted: 1})
-		go third.Write([]byte("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"))
+		ask(third)
 		synctest.Wait()
-		go l.connect()
+		fourth := l.connect()
+		ask(fourth)
 		want("a fourth waits", httpserver.Stats{Open: 3, Evicted: 1, Waited: 1})
-		slow.Close()
-		third.Close()
+		finish <- true
+		want("one that became idle makes room", httpserver.Stats{Open: 2, Evicted: 2, Waited: 1})
 		close(finish)
+		for range 3 {
+			if !<-answers {
+				t.Error("a request was cut off")
+			}
+		}
+		third.Close()
+		fourth.Close()
 	})
 }

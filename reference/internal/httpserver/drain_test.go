@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"testing"
@@ -13,39 +12,6 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
-
-// serveInBubble serves on a listener in memory until stop is called, or the test ends.
-func serveInBubble(t *testing.T, o httpserver.Options) (s *httpserver.Server, l *pipeListener, stop func(), ended chan struct{}) {
-	t.Helper()
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	s, err := httpserver.New(hello, o)
-	must(t, err)
-	l, stop, ended = serveOnPipe(t, s)
-	return s, l, stop, ended
-}
-
-// serveOnPipe serves on a listener in memory, in a bubble. The server must end well, at
-// the latest with the test.
-func serveOnPipe(t *testing.T, s *httpserver.Server) (l *pipeListener, stop func(), ended chan struct{}) {
-	t.Helper()
-	l = newPipeListener()
-	ctx, stop := context.WithCancel(t.Context())
-	ended = make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := s.Serve(ctx, l); err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-ended
-	})
-	synctest.Wait()
-	return l, stop, ended
-}
 
 // While load balancers notice, the server serves on, and no connection is cut
 // before its client was told.
@@ -128,9 +94,8 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 func TestDrainClosesConnectionsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finish := make(chan bool)
-		s, err := httpserver.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
-			httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)})
-		must(t, err)
+		s := newServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
+			httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour})
 		l, stop, _ := serveOnPipe(t, s)
 		answered := make(chan bool, 1)
 		running := l.connect()

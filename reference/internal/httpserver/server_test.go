@@ -4,83 +4,50 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
-var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	fmt.Fprintf(w, "%s %s", r.Proto, r.RequestURI)
-})
-
-func TestServe(t *testing.T) {
-	s := serve(t, hello, httpserver.Options{})
-	resp, err := http.Get("http://" + s.addr + "/x")
-	must(t, err)
-	defer resp.Body.Close()
-	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 /x" {
-		t.Errorf("the body is %q, want what the handler wrote", body)
-	}
-	if !s.Ready() {
-		t.Error("a server that serves is not ready")
-	}
-	s.stop()
-	if err := <-s.ended; err != nil {
-		t.Errorf("Serve: %v, want no error once its context has ended", err)
-	}
-	if s.Ready() {
-		t.Error("a server that has ended is ready")
-	}
-}
-
+// After its context has ended, a server accepts nothing, and finishes what was begun.
 func TestDrainFinishesWhatWasBegun(t *testing.T) {
-	begun, finish := make(chan bool), make(chan bool)
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun <- true
-		<-finish
-		if err := r.Context().Err(); err != nil {
-			t.Errorf("the context of a request under way has ended: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		finish := make(chan bool)
+		s := newServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-finish
+			if err := r.Context().Err(); err != nil {
+				t.Errorf("the context of a request under way has ended: %v", err)
+			}
+		}), httpserver.Options{})
+		l, stop, ended := serveOnPipe(t, s)
+		answered := make(chan bool, 1)
+		c := l.connect()
+		go func() { answered <- request(c) }()
+		synctest.Wait()
+		if !s.Ready() {
+			t.Error("a server that serves is not ready")
 		}
-		fmt.Fprint(w, "done")
+		stop()
+		synctest.Wait()
+		select {
+		case <-l.closed:
+		default:
+			t.Error("the server still accepts connections")
+		}
+		if s.Ready() {
+			t.Error("a server that drains is ready")
+		}
+		close(finish)
+		if !<-answered {
+			t.Error("the request under way was cut off")
+		}
+		<-ended
 	})
-	s := serve(t, h, httpserver.Options{})
-	body := make(chan string)
-	go func() {
-		resp, err := http.Get("http://" + s.addr)
-		if err != nil {
-			body <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		data, _ := io.ReadAll(resp.Body)
-		body <- string(data)
-	}()
-	<-begun
-	s.stop()
-	for s.Ready() { // until the server has noticed
-	}
-	for { // until it accepts no more connections, although a request runs
-		c, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			break
-		}
-		c.Close()
-	}
-	close(finish)
-	if got := <-body; got != "done" {
-		t.Errorf("a request under way got %q, want its response", got)
-	}
-	if err := <-s.ended; err != nil {
-		t.Errorf("Serve: %v, want no error: nothing was cut off", err)
-	}
-	if _, err := net.Dial("tcp", s.addr); err == nil {
-		t.Error("the server still accepts connections")
-	}
 }
 
 func TestDrainEnds(t *testing.T) {
@@ -98,41 +65,18 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-func TestListenerFails(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	l.Close()
-	s, err := httpserver.New(hello, httpserver.Options{})
-	must(t, err)
-	if err := s.Serve(t.Context(), l); err == nil {
-		t.Error("Serve returns no error for a listener that is closed")
-	}
-}
-
-func TestNewRefusesWhatCannotBeServed(t *testing.T) {
+func TestWhatCannotBeServed(t *testing.T) {
 	if _, err := httpserver.New(nil, httpserver.Options{}); err == nil {
 		t.Error("a server without a handler")
 	}
 	if _, err := httpserver.New(hello, httpserver.Options{CertFile: "/nothing", KeyFile: "/nothing"}); err == nil {
 		t.Error("a server without its certificate")
 	}
-}
-
-// What is logged when the server is ready can be relied on.
-func TestOnReady(t *testing.T) {
-	var s *httpserver.Server
-	ctx, cancel := context.WithCancel(t.Context())
-	ready := false
-	s, err := httpserver.New(http.NotFoundHandler(), httpserver.Options{OnReady: func() {
-		ready = s.Ready()
-		cancel()
-	}})
-	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	must(t, s.Serve(ctx, l))
-	if !ready {
-		t.Error("OnReady was called before the server was ready, or not at all")
+	l.Close()
+	if err := newServer(t, hello, httpserver.Options{}).Serve(t.Context(), l); err == nil {
+		t.Error("Serve returns no error for a listener that is closed")
 	}
 }
 
