@@ -3,8 +3,6 @@ package logging
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -85,28 +83,6 @@ func TestLinesAreWrittenInOrderAndInBatches(t *testing.T) {
 
 // While nothing reads, lines wait, those without room are dropped, and nothing that logs
 // waits. What was dropped is said as soon as lines are written again.
-func TestAPipeThatNothingReads(t *testing.T) {
-	near, far, err := os.Pipe()
-	must(t, err)
-	w := newWriter(far, lostLine)
-	line := strings.Repeat("x", 1023) + "\n"
-	const lines = 10 * bufferSize / 1024
-	for range lines {
-		fmt.Fprint(w, line)
-	}
-	read := make(chan string)
-	go func() {
-		text, _ := io.ReadAll(near)
-		read <- string(text)
-	}()
-	w.Close(time.Minute)
-	must(t, far.Close())
-	written := strings.Count(<-read, line)
-	if written < bufferSize/1024 || written > 3*bufferSize/1024 {
-		t.Errorf("%d of %d lines are written, want those for which there was room", written, lines)
-	}
-}
-
 func TestDroppedLinesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{room: 10 << 20, stuck: make(chan bool)}
