@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,15 +175,6 @@ func (p *browser) add(format string, args ...any) {
 	p.problems = append(p.problems, fmt.Sprintf(format, args...))
 }
 
-// take returns what was collected, and forgets it.
-func (p *browser) take() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	problems := p.problems
-	p.problems = nil
-	return problems
-}
-
 // check fails the test if anything was collected or stored.
 func (p *browser) check(t testing.TB) {
 	t.Helper()
@@ -198,47 +186,37 @@ func (p *browser) check(t testing.TB) {
 	if stored != "" {
 		t.Errorf("the page has stored %q, want nothing", stored)
 	}
-	for _, problem := range p.take() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, problem := range p.problems {
 		t.Error(problem)
 	}
 }
 
 var directory = flag.String("screenshots", "", "the absolute path of a directory for pictures of the pages; without it, tests write none")
 
-// widths are those of a small phone and of a desktop.
-var widths = map[string]int64{"narrow": 360, "wide": 1440}
-
-// screenshots writes the page as it is now, light and dark, narrow and wide, to the
-// directory of the flag -screenshots, scrolled to the first element that a selector
-// finds. With or without the flag, it fails the test if the content is wider than the
-// window.
-func (p *browser) screenshots(t testing.TB, name, selector string) {
+// look fails the test if the page as it is now is wider than the window of a small phone or of
+// a desktop. With the flag -screenshots it writes what both show, light and dark.
+func (p *browser) look(t testing.TB, name string) {
 	t.Helper()
-	for width, pixels := range widths {
+	for _, pixels := range []int64{360, 1440} {
+		p.do(t, chromedp.EmulateViewport(pixels, 900))
+		if got := evaluate[int64](t, p, "document.documentElement.scrollWidth"); got > pixels {
+			t.Errorf("%s: the content is %d pixels wide, want %d at most", name, got, pixels)
+		}
 		for _, scheme := range []string{"light", "dark"} {
-			call(t, p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-			})
-			p.do(t, chromedp.EmulateViewport(pixels, 900))
-			if got := evaluate[int64](t, p, "document.documentElement.scrollWidth"); got > pixels {
-				t.Errorf("%s: the content is %d pixels wide, want %d at most", name, got, pixels)
-			}
-			evaluate[chromedp.Void](t, p, fmt.Sprintf(`new Promise((painted) => {
-				document.querySelector(%s).scrollIntoView();
-				requestAnimationFrame(() => requestAnimationFrame(() => painted()));
-			})`, quote(selector)))
 			if *directory == "" {
 				continue
 			}
-			image, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+			call(t, p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			})
+			image, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
 			must(t, err)
-			file := filepath.Join(*directory, fmt.Sprintf("%s-%s-%s.png", name, width, scheme))
 			must(t, os.MkdirAll(*directory, 0o700))
-			must(t, os.WriteFile(file, image, 0o600))
+			must(t, os.WriteFile(filepath.Join(*directory, fmt.Sprintf("%s-%d-%s.png", name, pixels, scheme)), image, 0o600))
 		}
 	}
-	call(t, p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
-	p.do(t, chromedp.EmulateViewport(1440, 900))
 }
 
 // controls are the roles that a screen reader announces with a name.
@@ -270,37 +248,4 @@ func valueOf(v *accessibility.Value) string {
 	var s string
 	_ = json.Unmarshal(v.Value, &s) // another type is not a text
 	return s
-}
-
-// What a page must not do is noticed.
-func TestProblemsAreNoticed(t *testing.T) {
-	t.Parallel()
-	const policy = "default-src 'none'; script-src 'self'; connect-src *"
-	for want, script := range map[string]string{
-		"the script failed: Uncaught Error: broken": `throw new Error("broken")`,
-		"the script failed: Uncaught (in promise)":  `Promise.reject(new Error("broken"))`,
-		"the console has error":                     `console.error("broken")`,
-		"the browser logs: security":                `document.body.innerHTML = "<p style='color: red'>"`,
-		"a request to another origin: http://127.1": `fetch("http://127.1.1.1:1/").catch(() => {})`,
-	} {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			mux := http.NewServeMux()
-			mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Security-Policy", policy)
-				w.Write([]byte(`<!doctype html><link rel="icon" href="data:,"><body><p id="done"><script src="/page.js" defer></script>`))
-			})
-			mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "text/javascript")
-				w.Write([]byte(`setTimeout(() => { const p = document.createElement("p"); p.id = "end"; p.textContent = "end"; document.body.append(p) }, 100);` + script))
-			})
-			server := httptest.NewServer(mux)
-			defer server.Close()
-			page := browse(t, server.URL+"/")
-			page.waitText(t, "#end", "end")
-			if got := strings.Join(page.take(), "\n"); !strings.Contains(got, want) {
-				t.Errorf("noticed %q, want %q", got, want)
-			}
-		})
-	}
 }

@@ -85,9 +85,7 @@ func TestOperatorsSeeTopConsumers(t *testing.T) {
 	if got := evaluate[int](t, p, `document.querySelectorAll("main img, main script").length`); got != 0 {
 		t.Errorf("names have become %d elements, want text", got)
 	}
-	for _, id := range []string{"decisions", "bans", "busiest", "deprecations", "engine-0"} {
-		p.screenshots(t, "operators-"+id, "section:has(#"+id+")")
-	}
+	p.look(t, "console")
 	p.checkNames(t, 10)
 	p.click(t, "nav a")
 	p.do(t, chromedp.WaitVisible(chromedp.CSS(`nav a[href="./?last=day"]`)))
@@ -107,7 +105,7 @@ func TestOperatorsUnbanByKeyboard(t *testing.T) {
 	if got := evaluate[string](t, p, `document.activeElement.innerText`); !strings.HasPrefix(got, "Unban user:<img") {
 		t.Errorf("after the page has renewed itself, the focus is on %q, want on the button", got)
 	}
-	p.screenshots(t, "operators-unban", "section:has(#bans)")
+	p.look(t, "console-unban")
 	p.checkNames(t, 10)
 	p.do(t, chromedp.KeyEvent(kb.Enter))
 	p.do(t, chromedp.WaitVisible(chromedp.CSS("section:has(#bans) tbody tr:only-child")))
@@ -123,7 +121,7 @@ func TestOperatorsSeeThatTheServiceIsAway(t *testing.T) {
 	server.Listener.Close()
 	server.CloseClientConnections()
 	p.waitText(t, "#away", "The service does not answer. This is the state of [0-9:]+")
-	p.screenshots(t, "operators-away", "body")
+	p.look(t, "console-away")
 }
 
 // The admin listener of the server serves the console. A browser sends its token as a password.

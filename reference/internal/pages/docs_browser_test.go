@@ -93,7 +93,7 @@ func TestDocsInBrowser(t *testing.T) {
 	s := start(t)
 	p := browse(t, s.URL+"/docs")
 	p.waitText(t, "h1", "Animal Store Service")
-	p.screenshots(t, "docs-top", "body")
+	p.look(t, "docs-top")
 	// With the keyboard, the form is near: a link leads to the first operation, and its form
 	// comes before its responses.
 	if got := evaluate[int](t, p, `[...document.querySelectorAll("#listPets :is(a[href], summary, input, select, button)")].findIndex((e) => e.matches(".send button"))`); got != 4 {
@@ -115,7 +115,7 @@ func TestDocsInBrowser(t *testing.T) {
 		}
 	}
 	p.waitText(t, "#state", "^4 of 5 requests left · resets in")
-	p.screenshots(t, "docs-list", "#listPets .try")
+	p.look(t, "docs-list")
 
 	p.enter(t, "#listPets-limit", "1")
 	send(t, p, "listPets", `3 of 5 requests left`)
@@ -127,17 +127,14 @@ func TestDocsInBrowser(t *testing.T) {
 	if got := send(t, p, "getPet", `200 OK`); !strings.Contains(got, "sunset\nThu, 05 Dec 2030 00:00:00 GMT") {
 		t.Errorf("the answer shows no date of the removal: %s", got)
 	}
-	p.screenshots(t, "docs-deprecated", "#getPet")
+	p.look(t, "docs-deprecated")
 
 	p.click(t, "#listPets .curl summary")
-	p.screenshots(t, "docs-curl", "#listPets .curl")
 	p.click(t, "#createPet .response:nth-of-type(2) summary")
-	p.screenshots(t, "docs-responses", "#createPet .response")
-	p.screenshots(t, "docs-rules", ".rules")
-	p.screenshots(t, "docs-codes", "#codes")
+	p.look(t, "docs-responses")
 	p.do(t, chromedp.EmulateViewport(360, 900))
 	p.click(t, "nav summary")
-	p.screenshots(t, "docs-chapters", "body")
+	p.look(t, "docs-chapters")
 	p.checkNames(t, 60)
 
 	if url := evaluate[string](t, p, "location.href"); strings.Contains(url, "?") {
@@ -166,11 +163,11 @@ func TestDocsExplainLimits(t *testing.T) {
 		}
 	}
 	p.waitText(t, "#state", `^Refused. Try again in`)
-	p.screenshots(t, "docs-limited", "#listPets .send")
+	p.look(t, "docs-limited")
 
 	must(t, s.limits.Ban(t.Context(), "owner:eager", time.Minute, "strikes"))
 	send(t, p, "listPets", `Temporarily banned[^$]*because it kept sending requests[^$]*Try again in [^$]*does not prolong it`)
-	p.screenshots(t, "docs-banned", "#listPets .send")
+	p.look(t, "docs-banned")
 	send(t, p, "getUsage", `200 OK[^$]*"ban": \{`)
 }
 

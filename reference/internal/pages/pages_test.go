@@ -220,12 +220,3 @@ func TestHostileDocuments(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkNew(b *testing.B) {
-	d, err := openapi.New(openapi.Options{})
-	must(b, err)
-	for b.Loop() {
-		_, err := pages.Docs(d)
-		must(b, err)
-	}
-}
