@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -22,64 +21,52 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"deprecations": append([]*Deprecation{}, list...)})
+	return writeJSON(w, http.StatusOK, map[string]any{"deprecations": append([]Deprecation{}, list...)})
 }
 
 // ListDeprecations returns what GET /deprecations lists.
-func (s *Server) ListDeprecations(ctx context.Context, now time.Time) ([]*Deprecation, error) {
+func (s *Server) ListDeprecations(ctx context.Context, now time.Time) ([]Deprecation, error) {
 	uses, err := s.Store.ListDeprecatedUse(ctx, store.Day(now).AddDate(0, 0, 1-recentDays))
 	if err != nil {
 		return nil, err
 	}
-	byID := map[string]*Deprecation{}
+	byID := map[string]Deprecation{}
 	for id, o := range s.Deprecations {
-		byID[id] = newDeprecation(id, o, now)
+		d := Deprecation{Operation: id, Since: o.Since, Sunset: o.Sunset, Successor: o.Successor, Owners: []DeprecatedUse{}}
+		if !o.Sunset.IsZero() {
+			d.DaysLeft = new(max(int(math.Ceil(o.Sunset.Sub(now).Hours()/24)), 0))
+		}
+		byID[id] = d
 	}
 	for _, u := range uses {
 		d := byID[u.Operation]
-		if d == nil {
-			d = &Deprecation{Operation: u.Operation}
-			byID[u.Operation] = d
-		}
+		d.Operation = u.Operation
 		d.Owners = append(d.Owners, DeprecatedUse{
 			Owner: u.Owner, Requests: u.Count, Last: u.Last, PerDay: float64(u.Recent) / recentDays,
 		})
+		byID[u.Operation] = d
 	}
 	return slices.SortedFunc(maps.Values(byID), compareDeprecations), nil
 }
 
-func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecation {
-	d := &Deprecation{Operation: id, Successor: o.Successor, Owners: []DeprecatedUse{}}
-	if !o.Since.IsZero() {
-		d.Since = &o.Since
-	}
-	if !o.Sunset.IsZero() {
-		days := max(int(math.Ceil(o.Sunset.Sub(now).Hours()/24)), 0)
-		d.Sunset, d.DaysLeft = &o.Sunset, &days
-	}
-	return d
-}
-
 // compareDeprecations orders by the sunset, the soonest first and those without one last,
 // then by operation.
-func compareDeprecations(x, y *Deprecation) int {
+func compareDeprecations(x, y Deprecation) int {
 	switch {
-	case x.Sunset == nil && y.Sunset != nil:
+	case x.Sunset.IsZero() && !y.Sunset.IsZero():
 		return 1
-	case x.Sunset != nil && y.Sunset == nil:
+	case y.Sunset.IsZero() && !x.Sunset.IsZero():
 		return -1
-	case x.Sunset != nil && !x.Sunset.Equal(*y.Sunset):
-		return x.Sunset.Compare(*y.Sunset)
 	}
-	return cmp.Compare(x.Operation, y.Operation)
+	return cmp.Or(x.Sunset.Compare(y.Sunset), cmp.Compare(x.Operation, y.Operation))
 }
 
 // A Deprecation is a deprecated operation, and the owners that have used it.
 type Deprecation struct {
 	Operation string          `json:"operation"`           // operationId
-	Since     *time.Time      `json:"since,omitempty"`     // nil: the settings do not deprecate it any more
-	Sunset    *time.Time      `json:"sunset,omitempty"`    // nil: it is not known when it is removed
-	DaysLeft  *int            `json:"daysLeft,omitempty"`  // until the sunset, rounded up; 0 from the sunset on
+	Since     time.Time       `json:"since,omitzero"`      // zero: the settings do not deprecate it any more
+	Sunset    time.Time       `json:"sunset,omitzero"`     // zero: it is not known when it is removed
+	DaysLeft  *int            `json:"daysLeft,omitempty"`  // until the sunset, rounded up; 0 from the sunset on, nil without one
 	Successor string          `json:"successor,omitempty"` // what to call instead
 	Owners    []DeprecatedUse `json:"owners"`              // those with the most requests first
 }

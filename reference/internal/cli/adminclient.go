@@ -57,7 +57,7 @@ func printDeprecations(w io.Writer, list []admin.Deprecation) error {
 	t := newTable(w, "OPERATION", "SUNSET", "DAYS LEFT", "OWNER", "REQUESTS", "A DAY", "LAST")
 	for _, d := range list {
 		sunset, days := "-", "-"
-		if d.Sunset != nil {
+		if d.DaysLeft != nil {
 			sunset, days = d.Sunset.UTC().Format(time.DateOnly), fmt.Sprint(*d.DaysLeft)
 		}
 		if len(d.Owners) == 0 {

@@ -71,13 +71,7 @@ func (p *startup) deprecations(ctx context.Context) ([]console.Deprecation, erro
 	}
 	shown := make([]console.Deprecation, len(list))
 	for i, d := range list {
-		shown[i] = console.Deprecation{Operation: d.Operation, Successor: d.Successor, Users: []console.User{}}
-		if d.Since != nil {
-			shown[i].Since = *d.Since
-		}
-		if d.Sunset != nil {
-			shown[i].Sunset = *d.Sunset
-		}
+		shown[i] = console.Deprecation{Operation: d.Operation, Since: d.Since, Sunset: d.Sunset, Successor: d.Successor, Users: []console.User{}}
 		for _, u := range d.Owners {
 			shown[i].Users = append(shown[i].Users, console.User{Subject: apikey.OwnerSubject(u.Owner), Requests: u.Requests, Last: u.Last})
 		}
