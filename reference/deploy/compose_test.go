@@ -69,24 +69,24 @@ func TestTheServerInCompose(t *testing.T) {
 	if s.Build == nil || filepath.Clean(s.Build.Context) != absolute(t, root) {
 		t.Errorf("the image is built in %+v, want the root of the repository", s.Build)
 	}
-}
-
-// Requests to a published port come from the gateway.
-func TestTheGatewayIsTrusted(t *testing.T) {
-	p := project(t)
-	settings := load(t, "compose/petstore/petstore.yaml", environment(p.Services[binary]))
+	// Requests to a published port come from the gateway.
 	gateway := p.Networks["edge"].Ipam.Config[0].Gateway
 	if len(settings.HTTP.TrustedProxies) != 1 || settings.HTTP.TrustedProxies[0].String() != gateway+"/32" {
 		t.Errorf("trusted_proxies is %v, the gateway %s", settings.HTTP.TrustedProxies, gateway)
 	}
-	if !p.Networks["data"].Internal {
-		t.Error("the network of the databases has a route to elsewhere")
+	for _, name := range []string{"postgres", "redis"} {
+		if d := s.DependsOn[name]; d.Condition != types.ServiceConditionHealthy || p.Services[name].HealthCheck == nil {
+			t.Errorf("petstore starts when %s is %q, want healthy", name, d.Condition)
+		}
 	}
 }
 
 // Nothing is published beyond this machine, and no secret is in the file.
 func TestComposeIsClosed(t *testing.T) {
 	p := project(t)
+	if !p.Networks["data"].Internal {
+		t.Error("the network of the databases has a route to elsewhere")
+	}
 	for name, s := range p.Services {
 		for _, published := range s.Ports {
 			if published.HostIP != "127.0.0.1" {
@@ -116,24 +116,6 @@ func TestComposeIsClosed(t *testing.T) {
 
 func hasSecret(s types.ServiceConfig, name string) bool {
 	return slices.ContainsFunc(s.Secrets, func(c types.ServiceSecretConfig) bool { return c.Source == name })
-}
-
-// A service starts when those that it needs work.
-func TestComposeComesUpInOrder(t *testing.T) {
-	p := project(t)
-	for _, name := range []string{"postgres", "redis"} {
-		if d := p.Services[binary].DependsOn[name]; d.Condition != types.ServiceConditionHealthy || p.Services[name].HealthCheck == nil {
-			t.Errorf("petstore starts when %s is %q, want healthy", name, d.Condition)
-		}
-	}
-}
-
-// The image that compose builds has the name that Kubernetes runs.
-func TestImagesAgree(t *testing.T) {
-	image := decode[kustomization](t, "kubernetes/kustomization.yaml").Images[0]
-	if got := project(t).Services[binary].Image; got != image.NewName+":"+image.NewTag {
-		t.Errorf("compose builds %s, Kubernetes runs %s:%s", got, image.NewName, image.NewTag)
-	}
 }
 
 // make-secrets creates each secret once, and they fit together.
