@@ -88,16 +88,8 @@ type shown struct {
 	Type        string
 	Title       string
 	Description string
-	GridPos     struct{ X, Y, W, H int }
-	FieldConfig struct {
-		Defaults struct {
-			Unit       string
-			Thresholds struct {
-				Steps []struct{ Value *float64 }
-			}
-		}
-	}
-	Targets []struct{ Expr, LegendFormat string }
+	FieldConfig struct{ Defaults struct{ Unit string } }
+	Targets     []struct{ Expr, LegendFormat string }
 }
 
 func readPanels(t *testing.T) []shown {
@@ -123,28 +115,6 @@ func TestPanelsExplainThemselves(t *testing.T) {
 		for _, target := range p.Targets {
 			if target.LegendFormat == "" {
 				t.Errorf("panel %q: no name for the lines of %s", p.Title, target.Expr)
-			}
-		}
-		last := 0.0
-		for i, step := range p.FieldConfig.Defaults.Thresholds.Steps {
-			if first := i == 0; first != (step.Value == nil) || !first && *step.Value <= last {
-				t.Errorf("panel %q: thresholds must begin without a value and then grow", p.Title)
-			} else if !first {
-				last = *step.Value
-			}
-		}
-	}
-}
-
-func TestPanelsDoNotOverlap(t *testing.T) {
-	taken := map[[2]int]string{}
-	for _, p := range readPanels(t) {
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Fatalf("panel %q covers %q, or is wider than 24 columns", p.Title, other)
-				}
-				taken[[2]int{x, y}] = p.Title
 			}
 		}
 	}

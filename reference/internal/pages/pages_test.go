@@ -21,10 +21,6 @@ func docs(t *testing.T, document []byte) (page string, all map[string]pages.File
 	t.Helper()
 	files, err := pages.Docs(document)
 	must(t, err)
-	return byPath(files)
-}
-
-func byPath(files []pages.File) (page string, all map[string]pages.File) {
 	all = make(map[string]pages.File)
 	for _, f := range files {
 		all[f.Path] = f
@@ -44,9 +40,7 @@ var (
 // stores anything.
 func TestPagesAreComplete(t *testing.T) {
 	const dir = "/docs/"
-	files, err := pages.Docs(document(t, nil))
-	must(t, err)
-	page, all := byPath(files)
+	page, all := docs(t, document(t, nil))
 	ids := map[string]bool{}
 	for _, m := range idOf.FindAllStringSubmatch(page, -1) {
 		if ids[m[1]] {
@@ -87,9 +81,7 @@ func TestPagesAreComplete(t *testing.T) {
 // Text can be read on every ground that it is on: a contrast of 4.5 at least (WCAG 2.2
 // success criterion 1.4.3, level AA). The edges of controls have 3 (1.4.11).
 func TestContrast(t *testing.T) {
-	files, err := pages.Docs(document(t, nil))
-	must(t, err)
-	_, all := byPath(files)
+	_, all := docs(t, document(t, nil))
 	css := string(all["/docs/docs.css"].Body)
 	grounds := []string{"ground", "surface", "sunken"}
 	for scheme, name := range []string{"light", "dark"} {
