@@ -83,6 +83,7 @@ func TestFailedCallsHaveAType(t *testing.T) {
 		{store.ErrExists, ""},
 		{store.ErrInactive, ""},
 		{store.ErrMismatch, ""},
+		{store.ErrCondition, ""},
 		{fmt.Errorf("%w: the disk is full", store.ErrUnavailable), "unavailable"},
 		{fmt.Errorf("list pets: %w", context.Canceled), "canceled"},
 		{fmt.Errorf("%w: %w", store.ErrUnavailable, context.DeadlineExceeded), "timeout"},
