@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -225,93 +222,5 @@ func TestFailedRequestIsGivenBackToKeyAndOwner(t *testing.T) {
 	}
 	if d := cmp.Diff([]int64{10, 3}, left(t, limited)); d != "" {
 		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
-	}
-}
-
-// A calledLimiter counts what the server asks it.
-type calledLimiter struct {
-	api.Limiter
-	takes, together, refunds atomic.Int64
-}
-
-func (l *calledLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if !strings.HasPrefix(subject, "uncharged/") {
-		l.takes.Add(1)
-	}
-	return l.Limiter.Take(ctx, subject, plan, cost)
-}
-
-func (l *calledLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	l.together.Add(1)
-	return l.Limiter.TakeAll(ctx, charges, decisions)
-}
-
-func (l *calledLimiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	l.refunds.Add(1)
-	return l.Limiter.Adjust(ctx, subject, d, units, id)
-}
-
-// Key and owner are charged at one instant: no request sees a unit that is about to be
-// given back, and none is lost if the process dies.
-func TestKeyAndOwnerAreOneDecision(t *testing.T) {
-	t.Parallel()
-	var limiter calledLimiter
-	s := start(t, func(c *api.Config) {
-		limiter.Limiter = c.Limiter
-		c.Limiter = &limiter
-	})
-	limited, other := limitedKeys(t, s, "9/minute")
-	for range 3 {
-		want(t, other.Get(t, "/v1/pets"), 200, "")
-	}
-	for range 12 { // 7 of them are admitted
-		limited.Get(t, "/v1/pets")
-	}
-	got := []int64{limiter.takes.Load(), limiter.together.Load(), limiter.refunds.Load()}
-	if d := cmp.Diff([]int64{3, 12, 0}, got); d != "" {
-		t.Errorf("decisions about the owner, about both, and refunds (-want +got):\n%s", d)
-	}
-}
-
-// A slowLimiter answers late, or fails late, once wait is set.
-type slowLimiter struct {
-	api.Limiter
-	wait time.Duration
-	err  error
-}
-
-func (l *slowLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	time.Sleep(l.wait)
-	d, err := l.Limiter.Take(ctx, subject, plan, cost)
-	return d, errors.Join(err, l.err)
-}
-
-func (l *slowLimiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	time.Sleep(l.wait)
-	d, err := l.Limiter.Peek(ctx, subject, plan)
-	return d, errors.Join(err, l.err)
-}
-
-// A request waits for a shared engine as long as one decision does, although it needs
-// several, and also if they fail.
-func TestUsageWaitsOnce(t *testing.T) {
-	for status, fails := range map[int]error{200: nil, 503: ratelimit.ErrUnavailable} {
-		limiter := new(slowLimiter)
-		s := start(t, func(c *api.Config) { limiter.Limiter, c.Limiter = c.Limiter, limiter })
-		limited, other := limitedKeys(t, s, "9/minute")
-		for what, c := range map[string]*contract.Client{"a key with limits": limited, "a key without": other} {
-			want(t, c.Get(t, "/v1/usage"), 200, "") // the key is then known
-			synctest.Test(t, func(t *testing.T) {
-				limiter.wait, limiter.err = time.Second, fails
-				r, w := httptest.NewRequest("GET", "/v1/usage", nil), httptest.NewRecorder()
-				r.Header.Set("Authorization", "Bearer "+c.Key)
-				begin := time.Now()
-				s.handler.ServeHTTP(w, r)
-				if waited := time.Since(begin); w.Code != status || waited != time.Second {
-					t.Errorf("%s: GET /v1/usage is answered with %d after %v, want %d after the second of one decision", what, w.Code, waited, status)
-				}
-			})
-			limiter.wait, limiter.err = 0, nil
-		}
 	}
 }

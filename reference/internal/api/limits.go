@@ -1,11 +1,8 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
@@ -71,14 +68,13 @@ func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 }
 
 // chooseLimit returns a middleware that sends requests through limit. Requests that
-// are not charged pass limitUncharged and peek instead, both at the same time.
+// are not charged pass limitUncharged and peek instead.
 func (a *api) chooseLimit(limit, limitUncharged middleware.Middleware) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		charged := limit(next)
 		notCharged := limitUncharged(a.peek(next, charged))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if isUncharged(r) {
-				requestInfoOf(r.Context()).look = a.look(r.Context(), a.caller(r))
 				notCharged.ServeHTTP(w, r)
 				return
 			}
@@ -107,7 +103,7 @@ func isUncharged(r *http.Request) bool {
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, info := a.caller(r), requestInfoOf(r.Context())
-		p, err := info.look()
+		p, err := a.look(r.Context(), c)
 		if err != nil {
 			info.undecided = err
 			charged.ServeHTTP(w, r)
@@ -187,38 +183,16 @@ func (l ownerFirst) take(ctx context.Context, charges []ratelimit.Charge, decisi
 // its key, which has no plan if there are none.
 type peeked struct{ caller, key ratelimit.Decision }
 
-// look begins to peek at all that a request of c would be charged to, so that the request
-// waits for a shared engine only once. The function that it returns waits for the answers.
-func (a *api) look(ctx context.Context, c ratelimit.Caller) func() (*peeked, error) {
-	p := new(peeked)
-	caller := a.peekInto(ctx, &p.caller, c.Subject, c.Plan)
-	keys := make([]<-chan error, len(c.Also)) // of one key at most
-	for i, key := range c.Also {
-		keys[i] = a.peekInto(ctx, &p.key, key.Subject, key.Plan)
-	}
-	return func() (*peeked, error) {
-		err := <-caller
-		for _, key := range keys {
-			err = cmp.Or(err, <-key)
+// look peeks at all that a request of c would be charged to.
+func (a *api) look(ctx context.Context, c ratelimit.Caller) (p *peeked, err error) {
+	p = new(peeked)
+	p.caller, err = a.Limiter.Peek(ctx, c.Subject, c.Plan)
+	for _, key := range c.Also { // one key at most
+		if err == nil {
+			p.key, err = a.Limiter.Peek(ctx, key.Subject, key.Plan)
 		}
-		return p, err
 	}
-}
-
-// peekInto peeks in another goroutine. The error of a panic is that of an engine that fails.
-func (a *api) peekInto(ctx context.Context, d *ratelimit.Decision, subject string, plan *ratelimit.Plan) <-chan error {
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		defer func() {
-			if v := recover(); v != nil {
-				err = fmt.Errorf("peek: panic: %v\n%s", v, debug.Stack())
-			}
-			done <- err
-		}()
-		*d, err = a.Limiter.Peek(ctx, subject, plan)
-	}()
-	return done
+	return p, err
 }
 
 // deciding returns the decision that a response shows; see [ownerFirst].
