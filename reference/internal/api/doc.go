@@ -30,8 +30,8 @@
 //	Idempotency-Key            400   if it is malformed
 //	media type, size, content  415, 413, 400
 //	existence of the item      404
+//	preconditions              304, 412; 412 to any with POST
 //	use of the Idempotency-Key 422   if it was for another request; 201 if for the same one
-//	preconditions              304, 412
 //
 // A request that ends in a 5xx is refunded, unless the client disconnected before it
 // was answered or its body could not be read.

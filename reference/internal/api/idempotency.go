@@ -87,57 +87,20 @@ func fingerprintOf(p store.NewPet) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "createPet\n%d\n%s\n%s", p.CategoryID, status, p.Name))
 }
 
-// storePet stores a pet, once if the request has an idempotency key, and only if its
-// preconditions are true. The keys of one owner have nothing to do with those of another.
+// storePet stores a pet, once if the request has an idempotency key. The keys of one owner
+// have nothing to do with those of another.
 func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key string) (stored store.Pet, replayed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.StoreTimeout)
 	defer cancel()
-	var k *store.IdempotencyKey
-	if key != "" {
-		principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
-		k = &store.IdempotencyKey{Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now()}
-	}
-	var condition store.Condition
-	if hasPreconditions(r) {
-		condition = a.createCondition(r)
-	}
-	if k == nil && condition == nil {
+	if key == "" {
 		stored, err = a.Pets.CreatePet(ctx, p)
-	} else {
-		stored, replayed, err = a.Pets.CreatePetIf(ctx, p, k, condition)
+		return stored, false, err
 	}
-	switch {
-	case errors.Is(err, store.ErrMismatch):
+	principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
+	k := &store.IdempotencyKey{Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now()}
+	stored, replayed, err = a.Pets.CreatePetIf(ctx, p, k, nil)
+	if errors.Is(err, store.ErrMismatch) {
 		err = errIdempotencyKeyReused.Wrap(err)
-	case errors.Is(err, store.ErrCondition):
-		err = errPrecondition.Wrap(err)
 	}
 	return stored, replayed, err
-}
-
-// createCondition returns the preconditions of createPet. The target is the list, so they
-// are about the list that GET would return. The store evaluates them together with the
-// write: of several requests with the same ETag, one is performed.
-//
-// A request that is repeated with its idempotency key is answered without them: the first
-// one was performed, and may be what changed the list (RFC 9110 section 13.1.1 allows
-// that answer).
-func (a *api) createCondition(r *http.Request) store.Condition {
-	query, invalid := parseListQuery(r.URL.RawQuery, a.pageLimit)
-	return func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
-		etag := "" // if the query is not valid, there is no such list
-		if invalid == nil {
-			stored, more, err := list(query)
-			if err != nil {
-				return false, err
-			}
-			page, err := newListPage(query, stored, more)
-			if err != nil {
-				return false, err
-			}
-			etag = page.chosenETag(r)
-		}
-		_, err := preconditions(r, etag)
-		return err == nil, nil
-	}
 }

@@ -96,7 +96,8 @@ func nextLink(q store.ListQuery, last int64) string {
 }
 
 // createPet serves POST /v1/pets. With an Idempotency-Key, a request that is repeated
-// creates nothing and is answered like the first one.
+// creates nothing and is answered like the first one. A request with a precondition is
+// refused, because none can be evaluated together with the write.
 func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	key, err := idempotencyKey(r.Header)
 	if err != nil {
@@ -105,6 +106,9 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	wanted, err := a.newPet.Decode(w, r)
 	if err != nil {
 		return err
+	}
+	if hasPreconditions(r) {
+		return errPrecondition // rather than to add a pet that the client may not want now
 	}
 	stored, replayed, err := a.storePet(ctx, r, store.NewPet(wanted), key)
 	if err != nil {

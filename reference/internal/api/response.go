@@ -68,8 +68,8 @@ func notModified(w http.ResponseWriter, r *http.Request, etag string) (answered 
 	return unchanged, nil
 }
 
-// preconditions evaluates If-Match and If-None-Match in the order of RFC 9110
-// section 13.2.2. The target of r exists; etag is the strong validator of its
+// preconditions evaluates If-Match and If-None-Match of GET or HEAD in the order of RFC
+// 9110 section 13.2.2. The target of r exists; etag is the strong validator of its
 // representation, or "" if it has none. All other checks come first (section 13.2.1).
 // There are no modification dates, so the fields about them are ignored (section
 // 13.1.4).
@@ -77,16 +77,11 @@ func preconditions(r *http.Request, etag string) (notModified bool, err error) {
 	if lines, ok := r.Header["If-Match"]; ok && !matches(lines, etag, true) {
 		return false, errPrecondition
 	}
-	if lines, ok := r.Header["If-None-Match"]; ok && matches(lines, etag, false) {
-		if isRead(r) {
-			return true, nil
-		}
-		return false, errPrecondition
-	}
-	return false, nil
+	lines, ok := r.Header["If-None-Match"]
+	return ok && matches(lines, etag, false), nil
 }
 
-// hasPreconditions reports whether r has a field that preconditions evaluates.
+// hasPreconditions reports whether r has If-Match or If-None-Match.
 func hasPreconditions(r *http.Request) bool {
 	return r.Header["If-Match"] != nil || r.Header["If-None-Match"] != nil
 }
