@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -172,19 +173,17 @@ func parseWeight(text string) (q float64, ok bool) {
 	return q, err == nil && q <= 1
 }
 
-var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-	"The service is temporarily unavailable. Wait as long as Retry-After says.")
+var errUnavailable = &apierror.Error{
+	Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable,
+	Message:    "The service is temporarily unavailable. Wait as long as Retry-After says.",
+	RetryAfter: 5 * time.Second,
+}
 
-// storeError turns errors that can pass, such as a timeout, into a 503. It returns any
-// other error as it is.
-func storeError(w http.ResponseWriter, err error) error {
-	switch {
-	case errors.Is(err, errUnavailable):
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		err = errUnavailable.Wrap(err)
-	default:
-		return err
+// storeError turns errors of the store that can pass, such as a timeout, into a 503. It
+// returns any other error as it is.
+func storeError(err error) error {
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return errUnavailable.Wrap(err)
 	}
-	w.Header().Set("Retry-After", "5")
 	return err
 }

@@ -54,7 +54,7 @@ func (a *api) register(rs []resource) {
 		for method, op := range res.operations {
 			a.service.Handle(method+" "+res.path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
 				r.Pattern = res.path // as in the line of the request; ServeMux adds the method
-				return storeError(w, op.serve(r.Context(), w, r))
+				return storeError(op.serve(r.Context(), w, r))
 			}))
 		}
 		a.service.Handle(http.MethodOptions+" "+res.path, options(res.allow()))
