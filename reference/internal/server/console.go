@@ -14,8 +14,8 @@ import (
 )
 
 // openConsole makes the console of the admin listener.
-func (s *state) openConsole(o Options, p *startup) (err error) {
-	s.audited = admin.Audited(s.limiter, s.store, o.Logger, time.Now)
+func (s *server) openConsole(context.Context) (err error) {
+	s.audited = admin.Audited(s.limiter, s.store, s.Logger, time.Now)
 	engines := []ratelimit.Limiter{s.embedded}
 	if s.shared != nil {
 		engines = append(engines, s.shared.Limiter)
@@ -25,43 +25,42 @@ func (s *state) openConsole(o Options, p *startup) (err error) {
 	}
 	s.console, err = console.New(s.audited, console.Options{
 		Title: "petstore", Engines: engines,
-		Facts:        func(ctx context.Context) map[string]any { return p.facts(ctx, o) },
-		Deprecations: p.deprecations,
+		Facts:        s.facts,
+		Deprecations: s.deprecations,
 	})
 	return err
 }
 
 // facts are what the console shows of the server, beside what it has counted.
-func (p *startup) facts(ctx context.Context, o Options) map[string]any {
-	facts := map[string]any{"version": o.Build.Version}
-	for _, check := range p.health {
+func (s *server) facts(ctx context.Context) map[string]any {
+	facts := map[string]any{"version": s.Build.Version}
+	for _, check := range s.checks {
 		facts["check: "+check.Name] = "ok"
 		if err := check.Run(ctx); err != nil {
 			facts["check: "+check.Name] = err.Error()
 		}
 	}
-	r := p.running.Load()
-	if r == nil {
+	if s.settings.Load() == nil {
 		return facts
 	}
-	for name, server := range map[string]*httpserver.Server{"api": r.pets, "admin": p.operator} {
+	for name, server := range map[string]*httpserver.Server{"api": s.api, "admin": s.operator} {
 		n := server.Stats()
 		facts["connections: "+name] = fmt.Sprintf("%d open, %d idle, %d refused", n.Open, n.Idle, n.Refused)
 	}
-	status := r.reloads.Status()
+	status := s.reloads.Status()
 	facts["settings"] = fmt.Sprintf("read again %d times", status.Applied)
 	if len(status.Restart) > 0 {
 		facts["settings"] = "a restart is needed for " + strings.Join(status.Restart, ", ")
 	}
-	if r.shared != nil {
-		facts["without redis"] = r.shared.mode
+	if s.shared != nil {
+		facts["without redis"] = s.shared.mode
 	}
 	return facts
 }
 
 // deprecations lists the deprecated operations and their users for the console.
-func (p *startup) deprecations(ctx context.Context) ([]console.Deprecation, error) {
-	server := p.server()
+func (s *server) deprecations(ctx context.Context) ([]console.Deprecation, error) {
+	server := s.shown()
 	if server == nil {
 		return nil, errStarting
 	}

@@ -21,8 +21,9 @@ func TestNoFirstKeyIsMadeWhereTheSettingsForbidIt(t *testing.T) {
 	c := config.Default()
 	c.FirstKey = false
 	var notice bytes.Buffer
-	s := &state{store: db, logger: slog.New(slog.DiscardHandler)}
-	if err := s.showFirstKey(t.Context(), c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, &notice); err != nil {
+	s := newServer(c, Options{Logger: slog.New(slog.DiscardHandler), Notice: &notice})
+	s.store = db
+	if err := s.showFirstKey(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Error(err)
 	}
 	if keys, err := db.ListKeys(t.Context()); err != nil || len(keys) != 0 || notice.Len() != 0 {
@@ -35,9 +36,9 @@ func TestAFirstKeyThatCannotBeShownIsNamedInTheLog(t *testing.T) {
 	must(t, err)
 	defer db.Close()
 	var log bytes.Buffer
-	s := &state{store: db, logger: slog.New(slog.NewTextHandler(&log, nil))}
-	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
-	if err := s.showFirstKey(t.Context(), config.Default(), addr, closedPipe{}); err != nil {
+	s := newServer(config.Default(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: closedPipe{}})
+	s.store = db
+	if err := s.showFirstKey(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Errorf("showFirstKey = %v, want that the server goes on", err)
 	}
 	keys, err := db.ListKeys(t.Context())
@@ -68,21 +69,6 @@ func TestLocalAddress(t *testing.T) {
 		addr := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listener))
 		if got := localAddress(addr); got != want {
 			t.Errorf("a listener at %s is reached at %s, want %s", listener, got, want)
-		}
-	}
-}
-
-func TestQuote(t *testing.T) {
-	for word, want := range map[string]string{
-		"":                      "''",
-		"http://[::1]:80/v1":    "'http://[::1]:80/v1'",
-		"http://127.0.0.1/v1":   "http://127.0.0.1/v1",
-		"Authorization: Bearer": "'Authorization: Bearer'",
-		"it's":                  `'it'\''s'`,
-		"a&b":                   "'a&b'",
-	} {
-		if got := quote(word); got != want {
-			t.Errorf("quote(%q) = %s, want %s", word, got, want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // newHandler returns the handler of the API with these settings.
-func (s *state) newHandler(c *config.Config) (http.Handler, error) {
+func (s *server) newHandler(c *config.Config) (http.Handler, error) {
 	client, err := c.Client()
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		OnDeprecatedUse: s.uses.Count,
 		OnDecision:      s.onDecision,
 		Telemetry:       s.observer.Telemetry,
-		Logger:          s.logger,
+		Logger:          s.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -41,27 +41,26 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 	return s.observer.Handler(handler, client.Addr), nil
 }
 
-// server returns what the admin listener shows and changes, or nil until the server
-// serves.
-func (p *startup) server() *admin.Server {
-	r := p.running.Load()
-	if r == nil {
-		return nil
-	}
-	c := r.settings.Load()
-	return &admin.Server{
-		Limiter: r.audited, Console: r.console,
-		Store: r.store, Plan: c.Plans.Of, Anonymous: c.Anonymous, Deprecations: c.Deprecations,
-		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
-			return r.daily.List(ctx, r.store, owner, since)
-		},
-	}
-}
-
-// countDecision counts a decision on a charged request for operators.
-func (s *state) countDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+// onDecision is called with each decision on a request that is charged.
+func (s *server) onDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	s.observer.Decision(r, c, d, err)
 	s.console.Observe(r, c, d, err)
 	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && err == nil {
 		s.daily.Count(owner, d.Allowed())
+	}
+}
+
+// shown returns what the admin listener shows and changes, or nil until the server serves.
+func (s *server) shown() *admin.Server {
+	c := s.settings.Load()
+	if c == nil {
+		return nil
+	}
+	return &admin.Server{
+		Limiter: s.audited, Console: s.console,
+		Store: s.store, Plan: c.Plans.Of, Anonymous: c.Anonymous, Deprecations: c.Deprecations,
+		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
+			return s.daily.List(ctx, s.store, owner, since)
+		},
 	}
 }

@@ -68,8 +68,8 @@ func TestWhyRedisCannotBeUsedIsNamed(t *testing.T) {
 			c := testSettings(t)
 			c.Redis = []string{fmt.Sprintf(tt.url, server.Addr)}
 			var log bytes.Buffer
-			s, err := open(t.Context(), c, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), redisBudget: time.Minute}, new(startup))
-			if err != nil {
+			s := newServer(c, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), redisBudget: time.Minute})
+			if err := s.openState(t.Context()); err != nil {
 				t.Fatalf("open = %v, want that the server starts without Redis", err)
 			}
 			defer s.close()
@@ -77,7 +77,7 @@ func TestWhyRedisCannotBeUsedIsNamed(t *testing.T) {
 			if !strings.Contains(log.String(), "Redis cannot be used: "+what) || !strings.Contains(log.String(), do) {
 				t.Errorf("the log is %q, want %q in it", log.String(), tt.want)
 			}
-			err = s.shared.err(t.Context())
+			err := s.shared.err(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "on_redis_failure: local") {
 				t.Errorf("readiness says %v, want %q and what is in force", err, tt.want)
 			}
@@ -181,12 +181,12 @@ func TestARefusedCertificateOfRedisIsNamed(t *testing.T) {
 	defer redis.Close()
 	c := testSettings(t)
 	c.Redis = []string{"rediss://" + redis.Listener.Addr().String()}
-	s, err := open(t.Context(), c, Options{Logger: slog.New(slog.DiscardHandler), redisBudget: time.Minute}, new(startup))
-	if err != nil {
+	s := newServer(c, Options{Logger: slog.New(slog.DiscardHandler), redisBudget: time.Minute})
+	if err := s.openState(t.Context()); err != nil {
 		t.Fatalf("open = %v, want that the server starts without Redis", err)
 	}
 	defer s.close()
-	err = s.shared.err(t.Context())
+	err := s.shared.err(t.Context())
 	for _, want := range []string{"the certificate of Redis is refused: x509: ", "SSL_CERT_FILE"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("readiness says %v, want %q in it", err, want)
@@ -249,8 +249,8 @@ func TestErrorsOfBansWithoutRedis(t *testing.T) {
 			continue
 		}
 		e, ok := errors.AsType[*apierror.Error](got)
-		if !ok || e.Status != 503 || e.Message != tt.want || !errors.Is(got, tt.err) {
-			t.Errorf("%s: %v, want 503 with %q and its cause", tt.name, got, tt.want)
+		if !ok || e.Status != 503 || e.Message != tt.want || e.RetryAfter < time.Second || !errors.Is(got, tt.err) {
+			t.Errorf("%s: %v, want 503 with %q, when to try again, and its cause", tt.name, got, tt.want)
 		}
 	}
 }

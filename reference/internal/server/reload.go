@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -15,7 +16,7 @@ import (
 // watchPeriod is the time between two looks at the settings file.
 const watchPeriod = time.Second
 
-// A reloader reads the settings again on SIGHUP, when their file changes, and when the
+// A reloader reads the settings again on SIGHUP, when their file changes, and when their
 // certificate cannot be loaded any more or can be again, and applies them. If that fails, the
 // settings in force stay as they are.
 type reloader struct {
@@ -28,7 +29,8 @@ type reloader struct {
 
 	// These are used by run alone.
 	current *config.Config // in force
-	waiting *config.Config // refused because its certificate cannot be loaded; nil: none is
+	wanted  *config.Config // the last ones without a mistake; nil: current
+	broken  bool           // the certificate of wanted could not be loaded
 
 	mu     sync.Mutex
 	status reloadStatus
@@ -66,13 +68,12 @@ func (r *reloader) run(ctx context.Context) {
 		case <-r.hangUp:
 			r.reload("SIGHUP")
 		case <-look.C:
-			switch {
-			case r.source.Changed():
+			if r.source.Changed() {
 				r.reload("the file has changed")
-			case r.waiting != nil && checkCertificate(r.waiting) == nil:
-				r.reload("the certificate can be loaded")
-			case r.Status().Error == "" && checkCertificate(r.current) != nil:
-				r.reload("the certificate cannot be loaded")
+			}
+			if broken := checkCertificate(cmp.Or(r.wanted, r.current)) != nil; broken != r.broken {
+				r.broken = broken
+				r.reload(map[bool]string{true: "the certificate cannot be loaded", false: "the certificate can be loaded"}[broken])
 			}
 		}
 	}
@@ -119,7 +120,6 @@ func (r *reloader) logChanges(changes []config.Change) (restart []string) {
 
 // try returns the changes that it has applied, and those that need a restart.
 func (r *reloader) try() ([]config.Change, error) {
-	r.waiting = nil
 	next, err := r.source.Load()
 	if err != nil {
 		return nil, err
@@ -127,8 +127,9 @@ func (r *reloader) try() ([]config.Change, error) {
 	if err := next.CheckOperations(api.Deprecatable(), api.Operations()); err != nil {
 		return nil, err
 	}
-	if err := checkCertificate(next); err != nil {
-		r.waiting = next // its files may be replaced after the settings
+	err = checkCertificate(next)
+	r.wanted, r.broken = next, err != nil
+	if err != nil {
 		return nil, err
 	}
 	merged, err := r.current.After(next)

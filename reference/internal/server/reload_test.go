@@ -72,16 +72,6 @@ func TestReloadStatus(t *testing.T) {
 	}
 }
 
-// checkAfter checks the numbers of reloads after a time.
-func (r *reloader) checkAfter(t *testing.T, wait time.Duration, applied, refused int64) {
-	t.Helper()
-	time.Sleep(wait)
-	synctest.Wait()
-	if s := r.Status(); s.Applied != applied || s.Refused != refused {
-		t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
-	}
-}
-
 // The file is looked at once a second and loaded when it is the same twice. SIGHUP is
 // answered at once.
 func TestReloaderLooksAtTheFile(t *testing.T) {
@@ -94,7 +84,11 @@ func TestReloaderLooksAtTheFile(t *testing.T) {
 		stop := r.start(t.Context())
 		after := func(wait time.Duration, applied, refused int64) {
 			t.Helper()
-			r.checkAfter(t, wait, applied, refused)
+			time.Sleep(wait)
+			synctest.Wait()
+			if s := r.Status(); s.Applied != applied || s.Refused != refused {
+				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
+			}
 		}
 		after(10*watchPeriod, 0, 0)
 		put(t, file, "max_connections: 2")
@@ -132,7 +126,11 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 		stop := r.start(t.Context())
 		after := func(applied, refused int64) {
 			t.Helper()
-			r.checkAfter(t, 10*watchPeriod, applied, refused)
+			time.Sleep(10 * watchPeriod)
+			synctest.Wait()
+			if s := r.Status(); s.Applied != applied || s.Refused != refused {
+				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
+			}
 		}
 		put(t, file, withTLS(2, cert))
 		after(0, 1)

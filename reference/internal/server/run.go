@@ -50,106 +50,40 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	}
 	c.LogWarning(o.Logger)
 	defer reserveHeap()()
+	s := newServer(c, o)
 	l, err := listen(ctx, c)
-	if ctx.Err() != nil && err != nil {
-		return o.endedEarly(err)
-	}
 	if err != nil {
-		return err
+		return s.startFailed(ctx, err)
 	}
-	return runOn(ctx, c, o, l, open)
+	return s.run(ctx, l)
 }
 
-// runOn is Run with open listeners, which it closes, and a function that opens the
-// state.
-func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open opener) error {
+// run is Run with open listeners, which it closes.
+func (s *server) run(ctx context.Context, l *listeners) error {
 	defer l.close() // does nothing once they are served
-	manager := systemd{o.Logger}
+	manager := systemd{s.Logger}
 	defer manager.keepAlive()()
 	defer context.AfterFunc(ctx, manager.stopping)()
-	p := new(startup)
-	o, err := p.startTelemetry(ctx, o)
+	if err := s.startTelemetry(ctx); err != nil {
+		return err
+	}
+	defer s.observer.Close()
+	s.checks = s.readiness()
+	operator, err := s.newAdmin()
 	if err != nil {
 		return err
 	}
-	defer p.observer.Close()
-	checks := p.checks(c, o)
-	operator, err := newAdmin(c, o, p, checks)
-	if err != nil {
+	s.operator = operator
+	if err := s.observeServer(); err != nil {
 		return err
 	}
-	p.operator, p.health = operator, checks
-	if err := p.observeServer(checks); err != nil {
-		return err
-	}
-	return serve(ctx, l, operator, func(ctx context.Context) error {
-		return serveAPI(ctx, c, o, l, p, open)
-	})
-}
-
-// An opener is a function like [open].
-type opener func(context.Context, *config.Config, Options, *startup) (*state, error)
-
-// serveAPI opens the state and serves the API until ctx ends. It returns nil if ctx ends
-// before it serves.
-func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p *startup, open opener) (err error) {
-	s, err := open(ctx, c, o, p)
-	if ctx.Err() != nil && err != nil {
-		return o.endedEarly(err)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	handler, err := s.newHandler(c)
-	if err != nil {
-		return err
-	}
-	options := c.HTTP
-	options.Logger = o.Logger
-	options.OnReady = func() {
-		logStart(o, c, l)
-		systemd{o.Logger}.serving()
-	}
-	pets, err := httpserver.New(handler, options)
-	if err != nil {
-		return err
-	}
-	if err := s.showFirstKey(ctx, c, l.api.Addr(), o.Notice); err != nil && ctx.Err() == nil {
-		return err
-	}
-	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, setLevel: o.SetLevel, current: c, apply: func(c *config.Config) error {
-		return s.apply(c, pets)
-	}}
-	s.settings.Store(c)
-	p.running.Store(&running{s, pets, reloads})
-	defer reloads.start(ctx)()
-	return pets.Serve(ctx, l.api)
-}
-
-// apply makes the API's server use other settings.
-func (s *state) apply(c *config.Config, pets *httpserver.Server) error {
-	handler, err := s.newHandler(c)
-	if err != nil {
-		return err
-	}
-	if err := pets.Reload(handler, c.HTTP); err != nil {
-		return err
-	}
-	s.settings.Store(c)
-	return nil
-}
-
-// endedEarly logs the error of a start that the end of the context interrupted.
-func (o Options) endedEarly(err error) error {
-	o.Logger.Info("stopped during startup", slog.Any("cause", err))
-	return nil
+	return s.serve(ctx, l)
 }
 
 // serve serves the admin listener while serveAPI runs, until ctx ends or one of them
 // fails. The admin listener begins first and ends last, so that it can report that the
 // server starts and drains.
-func serve(ctx context.Context, l *listeners, operator *httpserver.Server, serveAPI func(context.Context) error) error {
+func (s *server) serve(ctx context.Context, l *listeners) error {
 	apiCtx, stopAPI := context.WithCancel(ctx)
 	defer stopAPI()
 	operatorCtx, stopOperator := context.WithCancel(context.WithoutCancel(ctx))
@@ -161,26 +95,77 @@ func serve(ctx context.Context, l *listeners, operator *httpserver.Server, serve
 			ended <- nil
 			return
 		}
-		err := operator.Serve(operatorCtx, l.admin)
+		err := s.operator.Serve(operatorCtx, l.admin)
 		if operatorCtx.Err() != nil {
 			err = nil // it cut off at most requests of the operator
 		}
 		stopAPI()
 		ended <- err
 	}()
-	err := serveAPI(apiCtx)
+	err := s.serveAPI(apiCtx, l)
 	stopOperator()
 	return errors.Join(err, <-ended)
 }
 
+// serveAPI opens the state and serves the API until ctx ends. It returns nil if ctx ends
+// before it serves.
+func (s *server) serveAPI(ctx context.Context, l *listeners) (err error) {
+	if err := s.open(ctx); err != nil {
+		return s.startFailed(ctx, err)
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	handler, err := s.newHandler(s.start)
+	if err != nil {
+		return err
+	}
+	options := s.start.HTTP
+	options.Logger = s.Logger
+	options.OnReady = func() {
+		s.logStart(l)
+		systemd{s.Logger}.serving()
+	}
+	if s.api, err = httpserver.New(handler, options); err != nil {
+		return err
+	}
+	if err := s.showFirstKey(ctx, l.api.Addr()); err != nil && ctx.Err() == nil {
+		return err
+	}
+	s.reloads = &reloader{source: s.Source, hangUp: s.HangUp, logger: s.Logger, setLevel: s.SetLevel, current: s.start, apply: s.apply}
+	s.settings.Store(s.start)
+	defer s.reloads.start(ctx)()
+	return s.api.Serve(ctx, l.api)
+}
+
+// apply makes the API's server use other settings.
+func (s *server) apply(c *config.Config) error {
+	handler, err := s.newHandler(c)
+	if err != nil {
+		return err
+	}
+	if err := s.api.Reload(handler, c.HTTP); err != nil {
+		return err
+	}
+	s.settings.Store(c)
+	return nil
+}
+
+// startFailed returns the error of a start, or logs it if the end of ctx is its cause.
+func (s *server) startFailed(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	s.Logger.Info("stopped during startup", slog.Any("cause", err))
+	return nil
+}
+
 // newAdmin returns the server of the admin listener.
-func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*httpserver.Server, error) {
+func (s *server) newAdmin() (*httpserver.Server, error) {
 	handler, err := admin.New(admin.Config{
-		Server:  p.server,
-		Metrics: p.observer.Metrics(),
-		Token:   c.AdminToken.Reveal(),
-		Logger:  o.Logger,
-		Checks:  checks,
+		Server:  s.shown,
+		Metrics: s.observer.Metrics(),
+		Token:   s.start.AdminToken.Reveal(),
+		Logger:  s.Logger,
+		Checks:  s.checks,
 	})
 	if err != nil {
 		return nil, err
@@ -188,20 +173,20 @@ func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*h
 	return httpserver.New(handler, httpserver.Options{
 		MaxConns: adminConns, MaxConnsPerNetwork: adminConnsPerNetwork,
 		DrainTimeout: adminDrain,
-		Logger:       o.Logger,
+		Logger:       s.Logger,
 	})
 }
 
-func logStart(o Options, c *config.Config, l *listeners) {
-	attrs := []any{slog.String("api", scheme(c)+l.api.Addr().String()), slog.String("database", database.Redacted(c.Database))}
+func (s *server) logStart(l *listeners) {
+	attrs := []any{slog.String("api", scheme(s.start)+l.api.Addr().String()), slog.String("database", database.Redacted(s.start.Database))}
 	if l.admin != nil {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}
-	attrs = append(attrs, slog.String("version", o.Build.Version))
-	if o.Build.Revision != "" {
-		attrs = append(attrs, slog.String("revision", o.Build.Revision))
+	attrs = append(attrs, slog.String("version", s.Build.Version))
+	if s.Build.Revision != "" {
+		attrs = append(attrs, slog.String("revision", s.Build.Revision))
 	}
-	o.Logger.Info("serving", append(attrs, slog.String("go", o.Build.Go))...)
+	s.Logger.Info("serving", append(attrs, slog.String("go", s.Build.Go))...)
 }
 
 // checkCertificate checks the certificate before anything is opened, so that the error
@@ -244,16 +229,4 @@ func reserveHeap() (release func()) {
 	}
 	reserve := make([]byte, heapReserve)
 	return func() { runtime.KeepAlive(reserve) }
-}
-
-// logUpgrade logs that the database is upgraded, and where a copy of the older one is
-// kept.
-func (o Options) logUpgrade(u database.Upgrade) {
-	from, to := slog.Int64("from", u.From), slog.Int64("to", u.To)
-	if u.Copy == "" {
-		o.Logger.Info("upgrading the database", slog.String("database", u.Database), from, to)
-		return
-	}
-	o.Logger.Info("upgrading the database; a copy of the older one is kept",
-		slog.String("file", u.Database), from, to, slog.String("copy", u.Copy))
 }

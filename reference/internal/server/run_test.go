@@ -57,16 +57,16 @@ func testSettings(t *testing.T) *config.Config {
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard}
 
 // run runs a server. Its end stops it and checks that it ends well.
-func run(t *testing.T, c *config.Config, o Options, l *listeners, open opener) (end func()) {
+func run(t *testing.T, s *server, l *listeners) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- runOn(ctx, c, o, l, open) }()
+	go func() { ended <- s.run(ctx, l) }()
 	return func() {
 		t.Helper()
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("runOn = %v, want nil", err)
+			t.Errorf("run = %v, want nil", err)
 		}
 	}
 }
@@ -82,14 +82,14 @@ func TestRunEndsWhenOneListenerFails(t *testing.T) {
 				l.admin.Close()
 			}
 			ended := make(chan error, 1)
-			go func() { ended <- runOn(t.Context(), testSettings(t), quiet, l, open) }()
+			go func() { ended <- newServer(testSettings(t), quiet).run(t.Context(), l) }()
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Error("runOn = nil, want the listener's error")
+					t.Error("run = nil, want the listener's error")
 				}
 			case <-time.After(time.Minute):
-				t.Error("runOn goes on")
+				t.Error("run goes on")
 			}
 		})
 	}
@@ -110,13 +110,14 @@ func (l *listeners) get(t *testing.T, path string) (status int, body string) {
 func TestAdminListenerAnswersDuringTheStart(t *testing.T) {
 	l := testListeners(t)
 	loading, loaded := make(chan bool), make(chan bool)
-	slow := func(ctx context.Context, c *config.Config, o Options, p *startup) (*state, error) {
-		p.setStep("loading usage")
+	s := newServer(testSettings(t), quiet)
+	s.open = func(ctx context.Context) error {
+		s.setStep("loading usage")
 		close(loading)
 		<-loaded
-		return open(ctx, c, o, p)
+		return s.openState(ctx)
 	}
-	end := run(t, testSettings(t), quiet, l, slow)
+	end := run(t, s, l)
 	<-loading
 	if status, _ := l.get(t, "/healthz"); status != 200 {
 		t.Errorf("/healthz while usage is loaded: status %d, want 200", status)
@@ -143,18 +144,22 @@ func TestAdminListenerAnswersDuringTheStart(t *testing.T) {
 
 // A server that is told to end while it starts has nothing to complain about.
 func TestTheStartCanBeInterrupted(t *testing.T) {
-	for name, opener := range map[string]opener{
-		"while it opens": func(ctx context.Context, _ *config.Config, _ Options, _ *startup) (*state, error) {
+	for name, open := range map[string]func(context.Context, *server) error{
+		"while it opens": func(ctx context.Context, _ *server) error {
 			<-ctx.Done()
-			return nil, errors.New("interrupted (9)")
+			return errors.New("interrupted (9)")
 		},
-		"after it opened": func(ctx context.Context, c *config.Config, o Options, p *startup) (*state, error) {
-			s, err := open(context.WithoutCancel(ctx), c, o, p)
+		"after it opened": func(ctx context.Context, s *server) error {
+			err := s.openState(context.WithoutCancel(ctx))
 			<-ctx.Done()
-			return s, err
+			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) { run(t, testSettings(t), quiet, testListeners(t), opener)() })
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testSettings(t), quiet)
+			s.open = func(ctx context.Context) error { return open(ctx, s) }
+			run(t, s, testListeners(t))()
+		})
 	}
 }
 
@@ -172,10 +177,10 @@ func TestAUsageFileThatCannotBeReadIsRenamed(t *testing.T) {
 			c := testSettings(t)
 			var log bytes.Buffer
 			o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: io.Discard}
-			start := func() *state {
+			start := func() *server {
 				t.Helper()
-				s, err := open(t.Context(), c, o, new(startup))
-				must(t, err)
+				s := newServer(c, o)
+				must(t, s.openState(t.Context()))
 				return s
 			}
 			s := start()
@@ -234,7 +239,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	c.Database = filepath.Join(t.TempDir(), "petstore.db")
 	l, hangUp := testListeners(t), make(chan os.Signal)
 	o := Options{Logger: quiet.Logger, SetLevel: func(slog.Level) {}, Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
-	end := run(t, c, o, l, open)
+	end := run(t, newServer(c, o), l)
 
 	getJSON := func(path string, out any) {
 		t.Helper()
@@ -326,8 +331,8 @@ func TestReserveMakesCollectionsRare(t *testing.T) {
 func TestARefusedServerUpgradesNothing(t *testing.T) {
 	c := testSettings(t)
 	c.UsageFile = filepath.Join(t.TempDir(), "usage.db")
-	s, err := open(t.Context(), c, quiet, new(startup))
-	must(t, err)
+	s := newServer(c, quiet)
+	must(t, s.openState(t.Context()))
 	defer s.close()
 	db, err := sql.Open("sqlite", c.Database)
 	must(t, err)
@@ -341,7 +346,7 @@ func TestARefusedServerUpgradesNothing(t *testing.T) {
 	if _, err := db.Exec("DELETE FROM goose_db_version WHERE version_id > 0"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t.Context(), c, quiet, new(startup))
+	err = newServer(c, quiet).openState(t.Context())
 	if want := "usage_file: another petstore uses " + c.UsageFile; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("open beside a running server = %v, want %s", err, want)
 	}

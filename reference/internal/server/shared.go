@@ -17,7 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
-	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
 // defaultRedisBudget is how long a request waits for a decision of Redis.
@@ -25,45 +24,44 @@ const defaultRedisBudget = 250 * time.Millisecond
 
 // openShared opens the engine that all servers with this Redis share. If Redis cannot
 // be used, it logs why and starts in the mode that on_redis_failure sets.
-func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, error) {
-	redis.SetLogger(&redisLog{logger: s.logger}) // otherwise it writes to standard error
-	client, err := redisClient(c.Redis, s.redisBudget)
+func (s *server) openShared(ctx context.Context) error {
+	redis.SetLogger(&redisLog{logger: s.Logger}) // otherwise it writes to standard error
+	client, err := redisClient(s.start.Redis, s.redisBudget)
 	if err != nil {
-		return nil, SettingError{c.Errorf("redis", "%v", err)}
+		return SettingError{s.start.Errorf("redis", "%v", err)}
 	}
 	s.closers = append(s.closers, client)
-	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.logger, Observe: func(requests int, took time.Duration, _ error) {
+	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.Logger, Observe: func(requests int, took time.Duration, _ error) {
 		s.observer.RedisBatch(requests, took)
 	}})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	local, err := memory.New(memory.Options{})
-	if err != nil {
-		return nil, err
+	if s.embedded, err = memory.New(memory.Options{}); err != nil {
+		return err
 	}
-	s.embedded = local
-	log := &circuitLog{logger: s.logger, mode: c.OnFailure}
-	opts := failover.Options{JournalSize: int(local.Stats().Bound), Budget: s.redisBudget, OnChange: log.changed}
-	if c.OnFailure == "local" {
-		opts.Local = local
+	log := &circuitLog{logger: s.Logger, mode: s.start.OnFailure}
+	opts := failover.Options{JournalSize: int(s.embedded.Stats().Bound), Budget: s.redisBudget, OnChange: log.changed}
+	if s.start.OnFailure == "local" {
+		opts.Local = s.embedded
 	}
-	sh := &shared{primary: primary, budget: s.redisBudget, mode: c.OnFailure}
+	sh := &shared{primary: primary, budget: s.redisBudget, mode: s.start.OnFailure}
 	var front ratelimit.Limiter = primary
-	if c.RedisShares {
+	if s.start.RedisShares {
 		if sh.shares, err = lease.New(primary); err != nil {
-			return nil, err
+			return err
 		}
 		front = sh.shares
 	}
 	if sh.Limiter, err = failover.New(front, opts); err != nil {
-		return nil, err
+		return err
 	}
 	s.closers = append(s.closers, sh)
 	if err := sh.probe(ctx); err != nil {
 		log.failed(err)
 	}
-	return sh, nil
+	s.shared, s.limiter = sh, sh
+	return nil
 }
 
 // redisClient returns a client of one server, or of a cluster if there are several
@@ -176,6 +174,9 @@ func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	return bans, explainBan(err, "", "the bans cannot be listed")
 }
 
+// banRetry is when an operator may repeat a command that needs Redis.
+const banRetry = 5 * time.Second
+
 // explainBan returns the error for an operator of a command that took effect here only,
 // or nowhere.
 func explainBan(err error, here, nowhere string) error {
@@ -186,6 +187,8 @@ func explainBan(err error, here, nowhere string) error {
 	case !errors.Is(err, ratelimit.ErrUnavailable):
 		return err
 	}
-	return apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"Redis cannot be used, so "+effect+". Repeat the request when Redis can be used again.").Wrap(err)
+	unavailable := apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+		"Redis cannot be used, so "+effect+". Repeat the request when Redis can be used again.")
+	unavailable.RetryAfter = banRetry
+	return unavailable.Wrap(err)
 }

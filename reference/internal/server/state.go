@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -18,31 +19,45 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// state is the open database, the limiter, and what saves them.
-type state struct {
-	logger   *slog.Logger
+// A server is one run of the program: its settings, what it has opened, and how far it has
+// come.
+type server struct {
+	Options
+	start *config.Config         // the settings that the server was started with
+	step  atomic.Pointer[string] // what the server is doing before it serves
+
+	// The admin listener, which answers from the beginning, uses these.
+	operator *httpserver.Server
+	checks   []admin.Check // what /readyz reports
+	observer *observe.Observer
+
+	// settings are in force. They are nil until the server serves, and set after the
+	// fields below, which the admin listener may read from then on.
+	settings atomic.Pointer[config.Config]
+
+	api     *httpserver.Server
+	reloads *reloader
+
 	store    store.Store
 	pool     func() database.Pool // of PostgreSQL; nil for a SQLite file
 	limiter  limiter
-	uses     *store.DeprecatedCounter
-	daily    *store.DailyCounter
-	saver    *store.Saver
-	shared   *shared // nil: usage is counted in this process
-	observer *observe.Observer
+	embedded *memory.Limiter  // the engine in this process, which decides if Redis does not
+	shared   *shared          // nil: usage is counted in this process
+	audited  admin.Limiter    // the limiter for an operator
+	console  *console.Console // of the decisions about charged requests
 
-	embedded *memory.Limiter // the engine in this process, which decides if Redis does not
+	uses  *store.DeprecatedCounter
+	daily *store.DailyCounter
+	tasks []store.SaveTask
+	saver *store.Saver
 
-	console  *console.Console              // of the decisions about charged requests
-	audited  admin.Limiter                 // the limiter for an operator
-	settings atomic.Pointer[config.Config] // in force; set when the server serves
-
-	closers []io.Closer // in the order in which they were opened
-
-	redisBudget time.Duration
+	open    func(context.Context) error // openState, unless a test replaces it
+	closers []io.Closer                 // in the order in which they were opened
 }
 
 // A limiter is an engine that the server can use.
@@ -51,71 +66,64 @@ type limiter interface {
 	ratelimit.Banner
 }
 
-// open opens the state.
-func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *state, err error) {
-	s := &state{
-		logger:      o.Logger,
-		uses:        store.NewDeprecatedCounter(time.Now),
-		daily:       store.NewDailyCounter(time.Now),
-		observer:    cmp.Or(p.observer, observe.Nothing()),
-		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
+func newServer(c *config.Config, o Options) *server {
+	o.redisBudget = cmp.Or(o.redisBudget, defaultRedisBudget)
+	s := &server{
+		Options: o, start: c,
+		observer: observe.Nothing(),
+		uses:     store.NewDeprecatedCounter(time.Now),
+		daily:    store.NewDailyCounter(time.Now),
 	}
+	s.open = s.openState
+	return s
+}
+
+// setStep says what the server is doing before it serves.
+func (s *server) setStep(step string) { s.step.Store(&step) }
+
+// openState opens the database and the limiter, and starts to save usage.
+func (s *server) openState(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	var tasks []store.SaveTask
-	steps := []func(context.Context, *config.Config, Options, *startup) ([]store.SaveTask, error){s.openStore, s.openLimiter}
-	if len(c.Redis) == 0 && exists(c.UsagePath()) {
+	steps := []func(context.Context) error{s.openStore, s.openLimiter}
+	if len(s.start.Redis) == 0 && exists(s.start.UsagePath()) {
 		// If another server holds the usage file, it also uses the database, which this one
 		// must not upgrade then.
 		slices.Reverse(steps)
 	}
-	for _, step := range steps {
-		added, err := step(ctx, c, o, p)
-		if err != nil {
-			return nil, err
+	for _, step := range append(steps, s.observeLimiter, s.openConsole) {
+		if err := step(ctx); err != nil {
+			return err
 		}
-		tasks = append(tasks, added...)
 	}
-	if err := errors.Join(s.observeLimiter(), s.openConsole(o, p)); err != nil {
-		return nil, err
-	}
-	s.saver = store.StartSaver(o.Logger, tasks...)
+	s.saver = store.StartSaver(s.Logger, s.tasks...)
 	s.closers = append(s.closers, s.saver)
-	return s, nil
+	return nil
 }
 
-// openStore opens the database, and returns the tasks that save counts there.
-func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *startup) ([]store.SaveTask, error) {
-	db, err := openDatabase(ctx, c, o, p)
+// openStore opens the database.
+func (s *server) openStore(ctx context.Context) error {
+	db, err := s.openDatabase(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.closers = append(s.closers, db)
 	s.store, s.pool = s.observer.Store(db), database.PoolOf(db)
-	return []store.SaveTask{s.uses.Task(s.store), s.daily.Task(s.store)}, nil
+	s.tasks = append(s.tasks, s.uses.Task(s.store), s.daily.Task(s.store))
+	return nil
 }
 
-// openLimiter opens the engine, and returns the task that saves its usage, if it is
-// embedded.
-func (s *state) openLimiter(ctx context.Context, c *config.Config, _ Options, p *startup) ([]store.SaveTask, error) {
-	if len(c.Redis) == 0 {
-		p.setStep("loading usage")
-		task, err := s.openEmbedded(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		return []store.SaveTask{task}, nil
+// openLimiter opens the engine.
+func (s *server) openLimiter(ctx context.Context) error {
+	if len(s.start.Redis) == 0 {
+		s.setStep("loading usage")
+		return s.openEmbedded(ctx)
 	}
-	p.setStep("connecting to Redis")
-	var err error
-	if s.shared, err = s.openShared(ctx, c); err != nil {
-		return nil, err
-	}
-	s.limiter = s.shared
-	return nil, nil
+	s.setStep("connecting to Redis")
+	return s.openShared(ctx)
 }
 
 func exists(path string) bool {
@@ -124,10 +132,78 @@ func exists(path string) bool {
 }
 
 // close closes everything in reverse order, so that the saver can save once more.
-func (s *state) close() error {
+func (s *server) close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		errs = append(errs, s.closers[i].Close())
 	}
 	return errors.Join(errs...)
+}
+
+// takeoverTimeout is how long a server waits for the previous one to close the usage
+// file.
+const takeoverTimeout = 2 * time.Second
+
+const takeoverPause = 20 * time.Millisecond
+
+// openEmbedded opens the embedded engine with the saved usage. A usage file that cannot be
+// read is renamed, and the server starts without it.
+func (s *server) openEmbedded(ctx context.Context) error {
+	path := s.start.UsagePath()
+	engine, save, closeFile, err := openUsage(ctx, path)
+	if _, system := errors.AsType[*fs.PathError](err); err != nil && !system && !errors.Is(err, ratelimit.ErrUnavailable) {
+		renamed := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000Z")
+		if renameErr := os.Rename(path, renamed); renameErr != nil {
+			return errors.Join(err, renameErr)
+		}
+		s.Logger.Warn("the usage file cannot be read and was renamed; all usage and bans are lost",
+			slog.String("file", path), slog.String("renamed", renamed), slog.Any("error", err))
+		engine, save, closeFile, err = openUsage(ctx, path)
+	}
+	switch {
+	case errors.Is(err, ratelimit.ErrUnavailable):
+		// Two engines would overwrite each other's usage.
+		return usageInUse(s.start)
+	case err != nil:
+		return err
+	}
+	s.closers = append(s.closers, usageCloser(closeFile))
+	if err := save(); err != nil { // which makes a new file, so that the next server opens it first
+		return err
+	}
+	s.limiter, s.embedded = engine, engine
+	s.tasks = append(s.tasks, store.SaveTask{Name: "usage and bans", Save: func(context.Context) error { return save() }})
+	return nil
+}
+
+// openUsage waits for a server that is about to end, which still has the file.
+func openUsage(ctx context.Context, path string) (engine *memory.Limiter, save, closeFile func() error, err error) {
+	for waited := time.Duration(0); ; waited += takeoverPause {
+		engine, save, closeFile, err = memory.Open(path, memory.Options{})
+		if !errors.Is(err, ratelimit.ErrUnavailable) || waited >= takeoverTimeout || ctx.Err() != nil {
+			return engine, save, closeFile, err
+		}
+		select {
+		case <-time.After(takeoverPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// A usageCloser closes the usage file after the saver has saved to it.
+type usageCloser func() error
+
+// Close returns no error: the saver has reported that of its last save.
+func (u usageCloser) Close() error {
+	_ = u()
+	return nil
+}
+
+func usageInUse(c *config.Config) error {
+	if c.UsageFile != "" {
+		return c.Errorf("usage_file", "another petstore uses %s, and only one can count its usage there; "+
+			"stop the other one, or choose another file, or share usage with --redis", c.UsageFile)
+	}
+	return c.Errorf("database", "another petstore serves %s, and only one can count its usage; "+
+		"stop the other one, or choose another database, or share usage with --redis", c.Database)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -12,39 +11,36 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
 
-// startTelemetry sets up metrics and traces, and returns the options with a log that
-// has the IDs of traces.
-func (p *startup) startTelemetry(ctx context.Context, o Options) (Options, error) {
-	observer, err := observe.Start(context.WithoutCancel(ctx), o.Build.Version, o.Logger)
-	if err != nil {
-		return o, SettingError{err}
+// startTelemetry sets up metrics and traces, and a log that has the IDs of traces.
+func (s *server) startTelemetry(ctx context.Context) (err error) {
+	if s.observer, err = observe.Start(context.WithoutCancel(ctx), s.Build.Version, s.Logger); err != nil {
+		return SettingError{err}
 	}
-	p.observer = observer
-	o.Logger = slog.New(observer.LogHandler(o.Logger.Handler()))
-	return o, nil
+	s.Logger = slog.New(s.observer.LogHandler(s.Logger.Handler()))
+	return nil
 }
 
 // readyTimeout is how long the checks may take when metrics are collected.
 const readyTimeout = 2 * time.Second
 
 // observeServer reports the server and its admin listener as metrics.
-func (p *startup) observeServer(checks []admin.Check) error {
-	return p.observer.ObserveServer(func(ctx context.Context) observe.ServerState {
-		state := observe.ServerState{Ready: isReady(ctx, checks), Admin: p.operator.Stats()}
-		r := p.running.Load()
-		if r == nil {
+func (s *server) observeServer() error {
+	return s.observer.ObserveServer(func(ctx context.Context) observe.ServerState {
+		state := observe.ServerState{Ready: isReady(ctx, s.checks), Admin: s.operator.Stats()}
+		c := s.settings.Load()
+		if c == nil {
 			return state
 		}
-		state.LastReloadRefused = r.reloads.Status().Error != ""
-		state.SavesFail = r.saver.Err() != nil
-		if r.pool != nil {
-			pool := r.pool()
+		state.LastReloadRefused = s.reloads.Status().Error != ""
+		state.SavesFail = s.saver.Err() != nil
+		if s.pool != nil {
+			pool := s.pool()
 			state.Pool = &pool
 		}
-		state.API = r.pets.Stats()
-		state.Certificate = r.pets.CertificateExpires()
+		state.API = s.api.Stats()
+		state.Certificate = s.api.CertificateExpires()
 		state.Sunsets = make(map[string]time.Time)
-		for operation, d := range r.settings.Load().Deprecations {
+		for operation, d := range c.Deprecations {
 			if !d.Sunset.IsZero() {
 				state.Sunsets[operation] = d.Sunset
 			}
@@ -65,7 +61,7 @@ func isReady(ctx context.Context, checks []admin.Check) bool {
 }
 
 // observeLimiter makes the limiter report what it does.
-func (s *state) observeLimiter() error {
+func (s *server) observeLimiter(context.Context) error {
 	s.limiter = observedLimiter{s.limiter, s.observer}
 	err := errors.Join(s.observer.ObserveBans(s.limiter), s.observer.ObserveMemory(s.embedded))
 	if s.shared != nil {
@@ -75,12 +71,6 @@ func (s *state) observeLimiter() error {
 		err = errors.Join(err, s.observer.ObserveLease(s.shared.shares))
 	}
 	return err
-}
-
-// onDecision is called with each decision on a request that is charged.
-func (s *state) onDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-	s.observer.Decision(r, c, d, err)
-	s.countDecision(r, c, d, err)
 }
 
 // observedLimiter measures decisions, and counts bans that an operator ends.
