@@ -1,14 +1,12 @@
 package main_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
@@ -149,40 +147,19 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestPostgresMigrate(t *testing.T) {
-	t.Parallel()
-	url := postgrestest.Database(t)
-	dir, config := onPostgres(t, url, "migrate: manual")
-	for _, args := range [][]string{
-		{"serve", config, "--listen=127.0.0.1:0", "--admin-listen="}, {"keys", "list", config}, {"audit", config},
-		{"keys", "create", config, "--name=test", "--owner=ann", "--plan=free"},
-	} {
-		if code, said := command(t, dir, args...); code == 0 || !strings.Contains(said, "petstore migrate") {
-			t.Errorf("petstore %s ends with %d and says %q, want it to name petstore migrate", strings.Join(args, " "), code, said)
-		}
-	}
-	for _, want := range []string{"Created the tables of schema ", "there is nothing to do"} {
-		if code, said := command(t, dir, "migrate", config); code != 0 || !strings.Contains(said, want) {
-			t.Errorf("migrate ends with %d and says %q, want %q", code, said, want)
-		}
-	}
-	p := serve(t, dir, config)
-	mustAsk(t, 200, "GET", p.api+"/v1/pets", roomyKey(t, dir, "ann", config), "")
-}
-
 // A server that starts before its database waits for it.
 func TestStartBeforePostgres(t *testing.T) {
 	testenv.Long(t, "starts a PostgreSQL of its own late")
 	t.Parallel()
 	s := postgrestest.Start(t)
-	dir, config := onPostgres(t, s.URL("postgres"), "listen: 127.0.0.1:0", "admin_listen: "+freeAddress(t))
+	dir, config := onPostgres(t, "postgres://other", "listen: 127.0.0.1:0", "admin_listen: "+freeAddress(t))
 	s.Stop()
 	type result struct {
 		p   *process
 		err error
 	}
 	launched := make(chan result, 1)
-	cmd := exec.Command("petstore", "serve", config)
+	cmd := exec.Command("petstore", "serve", config, "--database="+s.URL("postgres"))
 	cmd.Dir, cmd.Env = dir, environment()
 	go func() {
 		p, err := launchCommand(cmd, dir)
@@ -208,29 +185,9 @@ func TestStartBeforePostgres(t *testing.T) {
 		t.Errorf("the log is %v and the notice %q, want one line each, and the first key", r.p.log, r.p.notice)
 	}
 	mustAsk(t, 200, "GET", admin+"/readyz", "", "")
-}
-
-// A server that waits for its database ends at once when it is told to.
-func TestStopBeforePostgres(t *testing.T) {
-	t.Parallel()
-	dir, config := onPostgres(t, "postgres://other", "listen: 127.0.0.1:0", "admin_listen: "+freeAddress(t))
-	cmd := exec.Command("petstore", "serve", config, "--database=postgres://pets:hush@"+freeAddress(t)+"/pets")
-	cmd.Dir, cmd.Env = dir, environment()
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	must(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill() })
-	admin := "http://" + setting(t, dir, "admin_listen")
-	eventually(t, "the server waits", func() bool {
-		a, err := ask(t.Context(), "GET", admin+"/readyz", "", "")
-		return err == nil && strings.Contains(string(a.body), "waiting for the database")
-	})
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the server ended with %v, want exit code 0", err)
-	}
-	if text := out.String(); strings.Contains(text, "hush") || !strings.Contains(text, "other users of this machine can see the password in --database") {
-		t.Errorf("the log is %s, want a warning about the password in the flag, without it", text)
+	const warning = "other users of this machine can see the password in --database; set PETSTORE_DATABASE or PETSTORE_DATABASE_FILE instead"
+	if len(r.p.logged(warning)) != 1 {
+		t.Errorf("the log is %v, want a warning about the password in the flag", r.p.log)
 	}
 }
 

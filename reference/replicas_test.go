@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -91,15 +94,10 @@ func TestReplicas(t *testing.T) {
 			test func(*fleet, *testing.T)
 		}{
 			{"make one first key when they start together", (*fleet).testFirstKey},
-			{"share conditions", (*fleet).testConditions},
 			{"see each pet", (*fleet).testPets},
-			{"share idempotency keys", (*fleet).testIdempotencyKeys},
 			{"see changes of keys", (*fleet).testChangesOfKeys},
 			{"admit the limit exactly", (*fleet).testLimit},
 			{"share bans", (*fleet).testBan},
-			{"share bans by hand", (*fleet).testBansByHand},
-			{"survive a value in Redis that they cannot read", (*fleet).testForeignValue},
-			{"let clients without a balancer move on", (*fleet).testClientsWithoutABalancer}, // the last: it ends one
 		} {
 			t.Run(promise.name, func(t *testing.T) { promise.test(f, t) })
 		}
@@ -279,4 +277,26 @@ func (f *fleet) checkUsedIfExact(t *testing.T, key string, want int64) {
 // adminListen is the flag for commands that call the admin listener of a replica.
 func adminListen(p *process) string {
 	return "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
+}
+
+// A sharedRedis is the Redis of several replicas: redis-server if the machine has it, with
+// an append-only file, and otherwise one in this process.
+type sharedRedis struct {
+	addr string
+	kill func() // SIGKILL, or as good as that
+	back func() // starts it again at the same address, with what it had
+}
+
+// startRedis starts a Redis that ends with the test.
+func startRedis(t *testing.T) *sharedRedis {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Log("redis-server is not on this machine, so miniredis is used")
+		m := miniredis.RunT(t)
+		return &sharedRedis{addr: m.Addr(), kill: m.Close, back: func() {
+			must(t, m.Restart())
+		}}
+	}
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no") // a slow disk must not delay it
+	return &sharedRedis{addr: s.Addr, kill: s.Kill, back: s.Restart}
 }

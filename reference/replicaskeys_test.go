@@ -104,30 +104,6 @@ func (f *fleet) testBan(t *testing.T) {
 	}
 }
 
-// What one replica bans or unbans for an operator is banned or unbanned on all at once.
-func (f *fleet) testBansByHand(t *testing.T) {
-	key := f.roomyKey(t, "ann")
-	const network = "198.51.100.7"
-	check := func(owned, anonymous int) {
-		t.Helper()
-		for _, p := range f.replicas {
-			call{key: key, network: "192.0.2.1"}.mustSend(t, owned, p.api)
-			call{network: network}.mustSend(t, anonymous, p.api)
-		}
-	}
-	check(http.StatusOK, http.StatusUnauthorized)
-	for i := range f.replicas {
-		first, second := f.replicas[i], f.replicas[(i+1)%3]
-		f.petstore(t, "bans", "ban", "ann", "--for=1h", adminListen(first))
-		f.petstore(t, "bans", "ban", "--network="+network, "--for=1h", adminListen(first))
-		check(http.StatusTooManyRequests, http.StatusTooManyRequests)
-		f.petstore(t, "bans", "unban", "ann", adminListen(second))
-		check(http.StatusOK, http.StatusTooManyRequests)
-		f.petstore(t, "bans", "unban", "--network="+network, adminListen(second))
-		check(http.StatusOK, http.StatusUnauthorized)
-	}
-}
-
 func (f *fleet) testFirstKey(t *testing.T) {
 	var notices []string
 	for _, p := range f.replicas {

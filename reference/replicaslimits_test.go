@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-
-	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // A crowd is clients that send the same request at once.
@@ -93,49 +91,6 @@ func (f *fleet) testLimit(t *testing.T) {
 				f.allAnswer(t, c.call, http.StatusTooManyRequests)
 			}
 			f.checkUsed(t, limited, 25)
-		}
-	})
-}
-
-// Windows begin and end at the same instant on all replicas: that of the clock of Redis.
-func TestReplicasAdmitTheLimitInEachWindow(t *testing.T) {
-	testenv.Long(t, "sends requests through several windows")
-	t.Parallel()
-	f := newFleet(t, 3, "petstore.db", "penalty: {strikes: 0}\n")
-	const limit, windows = 15, 3
-	f.undisturbed(t, func(owner string) func() {
-		key := f.key(t, owner, "15/second")
-		var mu sync.Mutex
-		admitted := map[string]int{} // by the end of the window
-		ended := func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(admitted) > windows
-		}
-		var wg sync.WaitGroup
-		for range 6 {
-			wg.Go(func() {
-				for !ended() {
-					a, err := call{key: key}.send(t.Context(), f.balancer.url)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					if a.status == http.StatusOK {
-						admitted[a.header.Get("X-RateLimit-Reset")]++
-					}
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		return func() {
-			for end, n := range admitted {
-				if n > limit {
-					t.Errorf("%d requests were admitted in the window that ends at %s, want %d at most", n, end, limit)
-				}
-			}
 		}
 	})
 }

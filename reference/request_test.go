@@ -99,7 +99,6 @@ type call struct {
 	network string // the address of the client; "": one of the proxy's
 	once    string // the idempotency key; "": none
 	match   string // If-None-Match; "": none
-	ifMatch string // If-Match; "": none
 }
 
 // callers are the connections of all clients.
@@ -132,7 +131,6 @@ func (c call) sendTo(ctx context.Context, url string) (answer, error) {
 	set("Origin", "%s", c.origin)
 	set("X-Forwarded-For", "%s", c.network)
 	set("If-None-Match", "%s", c.match)
-	set("If-Match", "%s", c.ifMatch)
 	set("Idempotency-Key", `"%s"`, c.once)
 	r.Host = c.host
 	if c.body != "" {

@@ -4,12 +4,8 @@ package main_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -82,54 +78,6 @@ func checkCounts(t *testing.T, f *fleet, owner string, load *traffic) {
 	}
 }
 
-// A client that keeps its connection to one replica, without a balancer, learns from
-// Connection: close that it must connect again, and loses no request if it then chooses a
-// replica that is ready.
-func (f *fleet) testClientsWithoutABalancer(t *testing.T) {
-	key := f.roomyKey(t, "ann")
-	leaving, other := f.replicas[0], f.replicas[1]
-	const clients = 4
-	var begun, wg sync.WaitGroup
-	begun.Add(clients)
-	for range clients {
-		wg.Go(func() {
-			transport := &http.Transport{}
-			defer transport.CloseIdleConnections()
-			at, closed := leaving, 0
-			for i := 0; closed == 0 || i < 20; i++ {
-				r, err := http.NewRequestWithContext(t.Context(), "GET", at.api+"/v1/pets", nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("Authorization", "Bearer "+key)
-				resp, err := transport.RoundTrip(r)
-				if err != nil {
-					t.Errorf("a request failed: %v", err)
-					return
-				}
-				resp.Body.Close()
-				if resp.StatusCode != 200 {
-					t.Errorf("a request is answered with %d, want 200", resp.StatusCode)
-				}
-				if i == 0 {
-					begun.Done()
-				}
-				if resp.Close {
-					closed++
-					at = other
-				}
-			}
-			if closed != 1 {
-				t.Errorf("%d connections were closed, want the one to the replica that ends", closed)
-			}
-		})
-	}
-	begun.Wait()
-	f.stop(t, 0)
-	wg.Wait()
-}
-
 // buildTomorrow builds the program as it may be after the next release: with one more
 // migration in a file.
 func buildTomorrow(t *testing.T, file, migration string) (path string) {
@@ -185,59 +133,4 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	t.Logf("%d requests, %d pets", load.admitted, len(load.pets))
 	f.stopAll(t)
 	checkCounts(t, f, "ann", load)
-}
-
-// A SQLite file is upgraded by the first command of a new version that opens it.
-func TestUpgradeOfAFile(t *testing.T) {
-	testenv.Long(t, "builds a program")
-	t.Parallel()
-	dir := t.TempDir()
-	petstore(t, dir, "keys", "create", "--name=n", "--owner=ada", "--plan=free")
-	petstore(t, dir, "backup", "old.db")
-	petstore(t, dir, "backup", "served.db")
-	tomorrow := buildTomorrow(t, "internal/sqlite/migrations/main/00009_tomorrow.sql", "CREATE TABLE toys (id INTEGER PRIMARY KEY);")
-	for _, step := range []struct{ args, want string }{
-		{"migrate", `Upgrading database petstore\.db from schema 8 to 9\. A copy of the older one is .*petstore\.db\.v8-20[0-9T.]+Z\.backup\.\n` +
-			`Upgraded database petstore\.db from schema 8 to 9\.`},
-		{"keys list", `^ID .*\n.* ada `},
-		{"restore old.db", `The backup had schema 8 and was upgraded to 9\.`},
-	} {
-		cmd := exec.CommandContext(t.Context(), tomorrow, strings.Fields(step.args)...)
-		cmd.Dir, cmd.Env = dir, environment()
-		if said, err := cmd.CombinedOutput(); err != nil || !regexp.MustCompile(step.want).Match(said) {
-			t.Errorf("petstore %s = %v, and says %q, want %q", step.args, err, said, step.want)
-		}
-	}
-	cmd := exec.Command(tomorrow, serveArgs([]string{"--database=served.db"})...)
-	cmd.Dir, cmd.Env = dir, environment()
-	p, err := launchCommand(cmd, dir)
-	must(t, err)
-	defer p.kill()
-	if lines := p.logged("upgrading the database; a copy of the older one is kept"); len(lines) != 1 || lines[0]["from"] != 8.0 {
-		t.Errorf("the log says %v, want that the database is upgraded from schema 8", lines)
-	}
-}
-
-// A version that changes the schema so that older ones cannot work with it says so in the
-// database. A replica of an older version is then not ready, and does not start.
-func TestAVersionThatIsTooOld(t *testing.T) {
-	testenv.Long(t, "waits until a replica notices another schema")
-	t.Parallel()
-	url := postgrestest.Database(t)
-	f := newFleet(t, 1, url, "")
-	postgrestest.Exec(t, url, "UPDATE petstore_schema SET oldest = 1000")
-	eventually(t, "the replica is not ready", func() bool {
-		a, err := ask(t.Context(), "GET", f.replicas[0].admin+"/readyz", "", "")
-		return err == nil && a.status == 503 && strings.Contains(string(a.body), "newer version")
-	})
-	cmd := exec.Command("petstore", serveArgs([]string{"--config=petstore.yaml"})...)
-	cmd.Dir, cmd.Env = f.dir, environment()
-	p, err := launchCommand(cmd, t.TempDir())
-	if err == nil {
-		p.kill()
-		t.Fatal("a version that is too old for the schema serves")
-	}
-	if !strings.Contains(err.Error(), "use the newer version") {
-		t.Errorf("a version that is too old for the schema ends with %v, want what to do", err)
-	}
 }
