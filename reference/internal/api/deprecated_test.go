@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
@@ -71,26 +70,6 @@ func TestSunset(t *testing.T) {
 		t.Errorf("after the sunset Location is %q, want none: there is nothing at it", got)
 	}
 	want(t, s.Get(t, "/v1/pets"), 200, "")
-}
-
-func TestBrownout(t *testing.T) {
-	t.Parallel()
-	begin := time.Date(2026, time.November, 20, 13, 0, 0, 0, time.UTC)
-	s := start(t, func(c *api.Config) {
-		c.Deprecations = getPetLeaving(func(o *deprecation.Options) {
-			o.Brownouts = []deprecation.Brownout{{Start: begin, End: begin.Add(time.Hour)}}
-		})
-	})
-	s.pets(t, 1)
-	want(t, s.Get(t, "/v1/pets/1"), 200, "")
-	s.clock.set(begin.Add(time.Minute))
-	resp := s.Get(t, "/v1/pets/1")
-	want(t, resp, 410, "operation_removed")
-	if got := resp.Int("Retry-After"); got != 59*60 {
-		t.Errorf("Retry-After is %d, want the rest of the hour", got)
-	}
-	s.clock.set(begin.Add(time.Hour))
-	want(t, s.Get(t, "/v1/pets/1"), 200, "")
 }
 
 func TestUsesOfDeprecatedOperationsAreCounted(t *testing.T) {

@@ -257,25 +257,3 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
-
-// A client that hangs up pays for what it asked for.
-func TestAbandonedRequestsAreNotRefunded(t *testing.T) {
-	t.Parallel()
-	hangUp := func() {}
-	s := start(t, func(c *api.Config) {
-		c.Pets = &brokenStore{fail: func(ctx context.Context) error {
-			hangUp()
-			<-ctx.Done()
-			return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
-		}}
-	})
-	c := s.with(s.key(t, "hasty", "enterprise", "3/minute"))
-	ctx, cancel := context.WithCancel(t.Context())
-	hangUp = cancel
-	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/pets", nil)
-	r.Header.Set("Authorization", "Bearer "+c.Key)
-	s.handler.ServeHTTP(httptest.NewRecorder(), r)
-	if left := fmt.Sprint(left(t, c)); left != "[2]" {
-		t.Errorf("%s are left of 3 a minute after a request that was abandoned, want [2]", left)
-	}
-}

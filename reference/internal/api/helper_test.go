@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -200,15 +199,4 @@ func (c *clock) set(t time.Time) {
 func none(r contract.Request) contract.Request {
 	r.Key = new(string)
 	return r
-}
-
-// getPetLeaving returns the deprecation of getPet with other options.
-func getPetLeaving(adjust func(*deprecation.Options)) map[string]deprecation.Options {
-	d := config.Default().Deprecations["getPet"]
-	adjust(&d)
-	return map[string]deprecation.Options{"getPet": d}
-}
-
-func newPetNamed(name string) store.NewPet {
-	return store.NewPet{Name: name, CategoryID: 1, Status: store.Available}
 }

@@ -3,95 +3,14 @@ package api_test
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 )
-
-// maxMemory is what a request may take at most, whatever it holds.
-const maxMemory = 8 << 20
-
-// A hostile request takes little memory, and is answered like any other. Package jsonbody has
-// the hostile bodies.
-func TestHostileRequestsAreCheap(t *testing.T) {
-	// Not parallel: it measures the memory of the process.
-	s := start(t, nil)
-	type request struct {
-		method, target, field, value, body string
-	}
-	requests := make(map[string]request)
-	fill := func(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
-
-	for name, unit := range map[string]string{
-		"separators": "&", "semicolons": ";", "pairs": "a=b&", "limits": "limit=1&", "empty limits": "limit&", "escapes": "%41",
-		"bad escapes": "%zz", "octets that are not UTF-8": "%ff", "NULs": "%00", "plus signs": "+", "brackets": "limit[]=1&", "equals": "=",
-	} {
-		requests["a query of "+name] = request{target: "/v1/pets?" + fill(unit, 8000)}
-		requests["a cursor of "+name] = request{target: "/v1/pets?cursor=" + fill(strings.ReplaceAll(unit, "&", "A"), 8000)}
-	}
-	for name, unit := range map[string]string{
-		"slashes": "/", "escaped slashes": "%2F", "dots": "../", "single dots": "./", "escaped dots": "%2e%2e/", "digits": "9", "NULs": "%00", "segments": "/x",
-	} {
-		requests["a path of "+name] = request{target: "/v1/pets/" + fill(unit, 8000)}
-		requests["a long path of "+name] = request{target: "/v1/pets/" + fill(unit, 60000)}
-	}
-	for _, field := range []string{
-		"Accept", "Authorization", "Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "X-Request-Id", "X-Forwarded-For",
-		"Origin", "Forwarded", "Cookie", "Range", "Expect-CT",
-	} {
-		for name, unit := range map[string]string{
-			"commas": ",", "quotes": `"`, "tags": `"x",`, "weak tags": `W/"x",`, "slashes": "a/b,", "parameters": `a/b;c="d\"";`,
-			"weights": "a/b;q=0.5,", "stars": "*", "letters": "a", "Bearer": "Bearer ", "octets": "\xff", "addresses": "1.1.1.1,",
-			"semicolons": ";", "backslashes": `"\`,
-		} {
-			requests[field+" of "+name] = request{target: "/v1/pets/1", field: field, value: fill(unit, 60000)}
-			requests["POST with "+field+" of "+name] = request{method: "POST", target: "/v1/pets", field: field, value: fill(unit, 60000), body: "{}"}
-		}
-	}
-	for name, r := range requests {
-		req := httptest.NewRequest(cmp.Or(r.method, "GET"), "/", strings.NewReader(r.body))
-		if err := setTarget(req, r.target); err != nil {
-			continue // net/http refuses it
-		}
-		if r.body != "" {
-			req.Header.Set("Content-Type", "application/json")
-		}
-		req.Header.Set("Authorization", "Bearer "+s.Key)
-		if r.field != "" {
-			req.Header[http.CanonicalHeaderKey(r.field)] = []string{r.value}
-		}
-		w := httptest.NewRecorder()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		s.handler.ServeHTTP(w, req)
-		runtime.ReadMemStats(&after)
-		if w.Code >= 500 || w.Header().Get("X-RateLimit-Limit") == "" {
-			t.Errorf("%s: answered with %d %v %s", name, w.Code, w.Header(), w.Body)
-		}
-		if memory := after.TotalAlloc - before.TotalAlloc; memory > maxMemory {
-			t.Errorf("%s takes %d octets of memory, want %d at most", name, memory, maxMemory)
-		}
-	}
-	if got := string(s.Get(t, "/v1/pets").Data); got != "[]\n" {
-		t.Errorf("something was stored: %.200s", got)
-	}
-}
-
-func setTarget(r *http.Request, target string) error {
-	u, err := r.URL.Parse(target)
-	if err != nil {
-		return err
-	}
-	r.URL, r.RequestURI = u, target
-	return nil
-}
 
 // FuzzRequest sends any octets. The first request in them is answered as promised,
 // or refused by net/http, which then closes the connection.

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -176,59 +175,6 @@ func TestResponsesDoNotShareWhatIsAddedToThem(t *testing.T) {
 		}
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s %s: the next response is different (-want +got):\n%s", tt.method, tt.target, diff)
-		}
-	}
-}
-
-// Over TLS and HTTP/2 the responses are the same, but for what only TLS has. What HTTP/2
-// sends in another way is read alike: repeated fields, encoded paths, codings, and bodies
-// that are too large, after which the connection lives on.
-func TestHTTP2(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	if got := s.Get(t, "/v1/pets").Header.Get("Strict-Transport-Security"); got != "" {
-		t.Errorf("Strict-Transport-Security is %q over plain HTTP, want none (RFC 6797 section 7.2)", got)
-	}
-	secure := httptest.NewUnstartedServer(s.handler)
-	secure.EnableHTTP2 = true
-	secure.StartTLS()
-	defer secure.Close()
-	key := []string{"Bearer " + s.Key}
-	json := []string{"application/json"}
-	for _, test := range []struct {
-		method, target, body string
-		header               http.Header
-		status               int
-	}{
-		{"GET", "/v1/pets", "", http.Header{"Authorization": key}, 200},
-		{"HEAD", "/v1/pets/99", "", http.Header{"Authorization": key}, 404},
-		{"GET", "/v1/usage", "", http.Header{"Authorization": key}, 200},
-		{"GET", "/nothing", "", nil, 404},
-		{"GET", "/v1/pets", "", http.Header{"Authorization": {key[0], key[0]}}, 400},
-		{"GET", "/v1/%75sage", "", http.Header{"Authorization": key}, 200},
-		{"POST", "/v1/pets", strings.Repeat(" ", 70000), http.Header{"Authorization": key, "Content-Type": json}, 413},
-		{"POST", "/v1/pets", `{}`, http.Header{"Authorization": key, "Content-Type": {json[0], json[0]}}, 415},
-		{"GET", "/v1/pets", "", http.Header{"Authorization": key, "If-None-Match": {`"x"`, "*"}}, 200},
-		{"GET", "/v1/pets", "", http.Header{"Authorization": key, "Accept-Encoding": {"br", "gzip;q=0.5"}}, 200},
-	} {
-		r, err := http.NewRequest(test.method, secure.URL+test.target, strings.NewReader(test.body))
-		must(t, err)
-		r.Header = test.header
-		resp, err := secure.Client().Do(r)
-		if err != nil {
-			t.Fatalf("%s %s: %v", test.method, test.target, err)
-		}
-		data, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		must(t, err)
-		got := &contract.Response{Response: resp, Method: test.method, Target: test.target, Data: data}
-		if err := s.Contract.Check(got, s.clock.Now()); err != nil {
-			t.Errorf("%s %s: %v", test.method, test.target, err)
-		}
-		hsts := resp.Header.Get("Strict-Transport-Security")
-		if resp.ProtoMajor != 2 || resp.StatusCode != test.status || resp.Header.Get("Connection") != "" || hsts != "max-age=31536000; includeSubDomains" {
-			t.Errorf("%s %s with %.60v: %s %d, Connection %q, Strict-Transport-Security %q, want HTTP/2 with %d",
-				test.method, test.target, test.header, resp.Proto, resp.StatusCode, resp.Header.Get("Connection"), hsts, test.status)
 		}
 	}
 }

@@ -1,15 +1,10 @@
 package api_test
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -114,63 +109,6 @@ func TestRefusedRequestsAreNotRemembered(t *testing.T) {
 		t.Errorf("%d requests are left, want 92 of 100 after 8", got)
 	}
 	want(t, s.Get(t, "/v1/pets", "Idempotency-Key: a"), 200, "") // has no meaning there
-}
-
-// signalling tells when CreatePetIf has begun and waits until it may go on.
-type signalling struct {
-	store.Pets
-	begun, goOn chan struct{}
-}
-
-func (s *signalling) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, c store.Condition) (store.Pet, bool, error) {
-	s.begun <- struct{}{}
-	<-s.goOn
-	return s.Pets.CreatePetIf(ctx, p, k, c)
-}
-
-// The client loses its connection at any moment and sends the request again.
-func TestLostConnection(t *testing.T) {
-	t.Parallel()
-	for _, moment := range []string{"after sending", "while the pet is stored", "before the answer is read"} {
-		t.Run(moment, func(t *testing.T) {
-			var gate *signalling
-			s := start(t, func(c *api.Config) {
-				if moment == "while the pet is stored" {
-					gate = &signalling{c.Pets, make(chan struct{}, 1), make(chan struct{})}
-					c.Pets = gate
-				}
-			})
-			const keys = 20
-			for i := range keys {
-				line := once(fmt.Sprint(i))
-				conn := s.Dial(t)
-				_, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\nContent-Length: %d\r\n\r\n%s",
-					s.Key, line, len(duke), duke)
-				must(t, err)
-				switch moment {
-				case "while the pet is stored":
-					<-gate.begun
-				case "before the answer is read":
-					_, err := io.ReadFull(conn, make([]byte, 1))
-					must(t, err)
-				}
-				if err := conn.(*net.TCPConn).SetLinger(0); err != nil { // a reset, as after a crash
-					t.Fatal(err)
-				}
-				conn.Close()
-				if i == 0 && gate != nil {
-					close(gate.goOn)
-				}
-				want(t, s.Post(t, "/v1/pets", duke, line), 201, "")
-				if gate != nil {
-					<-gate.begun
-				}
-			}
-			if n := s.stored(t); n != keys {
-				t.Errorf("%d pets are stored, want %d: one for each key", n, keys)
-			}
-		})
-	}
 }
 
 func TestReplayedInTheLog(t *testing.T) {

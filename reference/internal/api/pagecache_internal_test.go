@@ -6,14 +6,12 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -252,28 +250,6 @@ func TestPageCacheIsBounded(t *testing.T) {
 		if most > maxKeptBytes || kept > maxKeptPages {
 			t.Errorf("%s: up to %d pages of %d bytes are kept, want at most %d of %d", name, kept, most, maxKeptPages, maxKeptBytes)
 		}
-	}
-}
-
-// The bounds hold for all that a page keeps in memory, not only for its body.
-func TestKeptPageDoesNotKeepTheRequest(t *testing.T) {
-	const pages, padding = 256, 8 << 10
-	kept := map[pageKey]bool{}
-	used := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := used()
-	for i := range int64(pages) {
-		target := "status=sold&cursor=" + encodeCursor(store.Sold, i+1) + "&x=" + strings.Repeat("x", padding)
-		q, err := parseListQuery(target, openapi.Range{Default: 20, Min: 1, Max: 100})
-		must(t, err)
-		kept[pageKey{query: q}] = true
-	}
-	if more := int64(used() - before); more > pages*padding/2 {
-		t.Errorf("the queries of %d pages keep %d bytes, want only a few bytes each", len(kept), more)
 	}
 }
 

@@ -230,15 +230,3 @@ func TestNames(t *testing.T) {
 		t.Errorf("the message is %q, want %q", e.Message, message)
 	}
 }
-
-// A name that was stored under older rules does not break the promise of a
-// response.
-func TestNamesOfOldPets(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	pet := s.pets(t, 1)[0]
-	_, err := s.db.CreatePet(t.Context(), newPetNamed("\u202ekuD"))
-	must(t, err)
-	want(t, s.Get(t, "/v1/pets"), 200, "")
-	want(t, s.Get(t, fmt.Sprint("/v1/pets/", pet.ID+1)), 200, "")
-}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
@@ -135,24 +133,4 @@ func unzip(t *testing.T, coding string, body []byte) []byte {
 	text, err := io.ReadAll(z)
 	must(t, err)
 	return text
-}
-
-// The relation deprecation leads to the chapter of the operation, unless the settings
-// name another page.
-func TestDeprecationLinksToDocs(t *testing.T) {
-	t.Parallel()
-	for documentation, want := range map[string]string{
-		"":                          `</docs#getPet>; rel="deprecation"`,
-		"https://docs.example/pets": `<https://docs.example/pets>; rel="deprecation"`,
-	} {
-		s := start(t, func(c *api.Config) {
-			c.Deprecations = getPetLeaving(func(o *deprecation.Options) { o.Documentation = documentation })
-		})
-		if got := s.Get(t, "/v1/pets/1").Header.Get("Link"); !strings.HasSuffix(got, want) {
-			t.Errorf("with the documentation %q: Link is %q, want it to end with %s", documentation, got, want)
-		}
-		if _, html := page(t, s, "GET", "/docs"); !bytes.Contains(html, []byte(`id="getPet"`)) {
-			t.Error("/docs has no chapter getPet")
-		}
-	}
 }
