@@ -1,15 +1,12 @@
 // Command reference is petstore, the pets API over HTTP and the tools to run it.
 //
-//	petstore serve        run the server (the default command)
-//	petstore keys         create, list, revoke and rotate API keys
-//	petstore bans         list bans and unban clients of a running server
-//	petstore plans        show the plans in the settings
-//	petstore health       ask a running server whether it works
-//	petstore help         explain a command, as its --help does
-//	petstore openapi      print the OpenAPI document
-//	petstore version      print the version
+// petstore help lists the commands. Where to look in the packages below internal:
 //
-// Each command has --help.
+//	a key is checked           api.gate, with the Verifier of middleware/apikey
+//	a pet is written           createPet in api, then CreatePet of package sqlite or postgres
+//	a plan becomes a quota     Plans.Of in config; api.caller charges it
+//	Redis is away              openShared in server, with ratelimit/failover
+//	a setting is declared      config/settings.go
 package main
 
 import (

@@ -13,20 +13,21 @@ import (
 // and may answer many requests at once, so it is never changed. Its values of header fields
 // have no spare capacity: a handler that adds a value to a field gets a copy.
 type page struct {
-	body        []byte
-	tag         string // strong
+	form
 	contentType []string
-	etag        []string
-	length      []string
 	link        []string // nil: none
+	varies      bool     // with Accept-Encoding, also while it is not compressed
 
-	gzipped func() (zipped, error) // nil: the page is not compressed
+	gzipTag []string             // its ETag if it is compressed; nil: it never is
+	gzipped func() (form, error) // the compressed form
 }
 
-// zipped is the compressed form of a page.
-type zipped struct {
+// A form of a page is the page as it is, or compressed. Each has its own ETag (RFC 9110
+// section 8.8.3.3).
+type form struct {
 	body   []byte
 	length []string
+	etag   []string // strong
 }
 
 // The values of header fields of many pages.
@@ -39,8 +40,7 @@ var (
 // newPage returns a page of JSON. The validator changes with the link too: otherwise a
 // client that has the last page of a list would not notice when another one follows it.
 func newPage(body []byte, link string) *page {
-	p := &page{body: body, contentType: jsonType, tag: etagOf(body, link), length: lengthOf(body)}
-	p.etag = []string{p.tag}
+	p := &page{form: form{body, lengthOf(body), []string{etagOf(body, link)}}, contentType: jsonType}
 	if link != "" {
 		p.link = []string{link}
 	}
@@ -49,12 +49,15 @@ func newPage(body []byte, link string) *page {
 
 func lengthOf(body []byte) []string { return []string{strconv.Itoa(len(body))} }
 
-// compressed has the page compressed for clients that accept that, when it is first asked
-// for.
+// compressed has the page compressed for clients that accept that, when it is first sent to
+// one. The ETag of the compressed form is known without compression, so that a 304 costs
+// none. Servers of different versions could compress to different bytes. That would matter
+// for ranges, which are not served.
 func (p *page) compressed(compress func(body []byte) ([]byte, error)) *page {
-	p.gzipped = sync.OnceValues(func() (zipped, error) {
+	p.gzipTag = []string{strings.TrimSuffix(p.etag[0], `"`) + `-gzip"`}
+	p.gzipped = sync.OnceValues(func() (form, error) {
 		body, err := compress(p.body)
-		return zipped{body, lengthOf(body)}, err
+		return form{body, lengthOf(body), p.gzipTag}, err
 	})
 	return p
 }
@@ -104,68 +107,45 @@ func (p *page) size() int {
 	return cap(p.body) + fixed
 }
 
-// isCompressed reports whether the client of r gets the compressed form.
-func (p *page) isCompressed(r *http.Request) bool {
-	return p.gzipped != nil && acceptsGzip(r.Header["Accept-Encoding"])
-}
-
-// chosenETag returns the ETag of the form that the client of r gets: each has its own (RFC
-// 9110 section 8.8.3.3). That of the compressed form is known without compression, so that
-// a 304 costs none. Servers of different versions could compress to different bytes. That
-// would matter for ranges, which are not served.
-func (p *page) chosenETag(r *http.Request) string {
-	if p.isCompressed(r) {
-		return strings.TrimSuffix(p.tag, `"`) + `-gzip"`
-	}
-	return p.tag
-}
-
-// serveEither answers GET or HEAD with the form of the page that the client prefers.
-func (p *page) serveEither(w http.ResponseWriter, r *http.Request) error {
+// serve answers GET or HEAD with the form of the page that the client prefers, or with 304
+// if the client has it.
+func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
-	if h["Vary"] == nil {
+	switch {
+	case !p.varies:
+	case h["Vary"] == nil:
 		h["Vary"] = varyEncoding
-	} else {
+	default:
 		h.Add("Vary", "Accept-Encoding")
 	}
 	if p.link != nil {
 		h["Link"] = p.link
 	}
-	if !p.isCompressed(r) {
-		return p.serve(w, r)
+	etag := p.etag
+	zip := p.gzipped != nil && acceptsGzip(r.Header["Accept-Encoding"])
+	if zip {
+		etag = p.gzipTag
 	}
-	answered, err := notModified(w, r, p.chosenETag(r))
-	if answered || err != nil {
-		return err
-	}
-	z, err := p.gzipped()
-	if err != nil {
-		return err
-	}
-	h["Content-Encoding"] = gzipCoding
-	p.send(w, r, z.body, z.length)
-	return nil
-}
-
-// serve answers GET or HEAD with the page, or with 304 if the client has it.
-func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 	if hasPreconditions(r) {
-		answered, err := notModified(w, r, p.tag)
+		answered, err := notModified(w, r, etag[0])
 		if answered || err != nil {
 			return err
 		}
 	}
-	w.Header()["Etag"] = p.etag
-	p.send(w, r, p.body, p.length)
-	return nil
-}
-
-func (p *page) send(w http.ResponseWriter, r *http.Request, body []byte, length []string) {
-	h := w.Header()
+	sent := p.form
+	if zip {
+		var err error
+		if sent, err = p.gzipped(); err != nil {
+			return err
+		}
+		h["Content-Encoding"] = gzipCoding
+	}
+	h["Etag"] = sent.etag
 	h["Content-Type"] = p.contentType
-	h["Content-Length"] = length
+	h["Content-Length"] = sent.length
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails only if the client has disconnected
+		_, _ = w.Write(sent.body) // fails only if the client has disconnected
 	}
+	return nil
 }

@@ -41,7 +41,7 @@ func (c *counter) read(context.Context) (*page, error) {
 	c.reads.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &page{body: strconv.AppendInt(nil, int64(c.written), 10)}, nil
+	return &page{form: form{body: strconv.AppendInt(nil, int64(c.written), 10)}}, nil
 }
 
 var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
@@ -138,7 +138,7 @@ func TestPageIsReadOnce(t *testing.T) {
 		db := &counter{}
 		pages := newPageCache(db, time.Minute)
 		goOn := make(chan struct{})
-		old := &page{body: []byte("0")}
+		old := &page{form: form{body: []byte("0")}}
 		get := func(read func(context.Context) (*page, error)) <-chan int {
 			answer := make(chan int, 1)
 			go func() {
@@ -232,7 +232,7 @@ func TestPageCacheIsBounded(t *testing.T) {
 		pages := newPageCache(&counter{}, time.Minute)
 		var most, kept int
 		for id := range int64(2 * maxKeptPages) {
-			big := &page{body: body}
+			big := &page{form: form{body: body}}
 			_, err := pages.get(t.Context(), pageKey{pet: id}, func(context.Context) (*page, error) { return big, nil })
 			must(t, err)
 			now, bytes := pages.now(), 0

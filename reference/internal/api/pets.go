@@ -50,7 +50,7 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	return page.serveEither(w, r)
+	return page.serve(w, r)
 }
 
 // minCompressed is the size in bytes from which a list is compressed: about 23 pets. On a
@@ -75,6 +75,7 @@ func newListPage(q store.ListQuery, found []store.Pet, more bool) (*page, error)
 		link = nextLink(q, found[len(found)-1].ID)
 	}
 	p := newPage(body, link)
+	p.varies = true
 	if len(body) >= minCompressed {
 		p = p.compressed(compressFast)
 	}

@@ -98,13 +98,13 @@ func (a *api) registerSite(document []byte) error {
 // is that of the API.
 func (a *api) registerFile(f pages.File, policy string) {
 	p := newPage(f.Body, "").compressed(compressWell)
-	p.contentType = []string{f.ContentType}
+	p.contentType, p.varies = []string{f.ContentType}, true
 	a.site.Handle(http.MethodGet+" "+f.Path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-cache")
 		if policy != "" {
 			w.Header().Set("Content-Security-Policy", policy)
 		}
-		return p.serveEither(w, r)
+		return p.serve(w, r)
 	}))
 	a.site.Handle(http.MethodOptions+" "+f.Path, options("GET, HEAD, OPTIONS"))
 }
