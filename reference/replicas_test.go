@@ -3,7 +3,6 @@
 package main_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -32,7 +31,6 @@ type fleet struct {
 	redis    *sharedRedis
 	balancer *balancer
 	replicas []*process // those that run
-	program  string     // of the replicas that are started from now on; "": petstore
 	decided  uint64     // decisions without Redis of replicas that have ended
 }
 
@@ -119,7 +117,7 @@ func (f *fleet) start(t *testing.T) *process {
 // launch starts a replica that the balancer does not know. It returns nil if that fails.
 // It may be called on any goroutine.
 func (f *fleet) launch(t *testing.T) *process {
-	cmd := exec.Command(cmp.Or(f.program, "petstore"), serveArgs([]string{"--config=petstore.yaml"})...)
+	cmd := exec.Command("petstore", serveArgs([]string{"--config=petstore.yaml"})...)
 	cmd.Dir, cmd.Env = f.dir, environment()
 	p, err := launchCommand(cmd, t.TempDir())
 	if err != nil {
