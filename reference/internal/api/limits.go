@@ -99,13 +99,12 @@ func isUncharged(r *http.Request) bool {
 
 // peek sets the header fields of the caller's plan without charging the request. If
 // the limiter fails, the request goes to charged, which answers as
-// on_redis_failure says, without asking the limiter.
+// on_redis_failure says.
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, info := a.caller(r), requestInfoOf(r.Context())
 		p, err := a.look(r.Context(), c)
 		if err != nil {
-			info.undecided = err
 			charged.ServeHTTP(w, r)
 			return
 		}
@@ -145,19 +144,8 @@ type ownerFirst struct {
 	serving bool
 }
 
-// Take implements [ratelimit.Limiter].
-func (l ownerFirst) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if err := requestInfoOf(ctx).undecided; err != nil {
-		return ratelimit.Decision{}, err
-	}
-	return l.Limiter.Take(ctx, subject, plan, cost)
-}
-
 // TakeAll implements [engine.MultiTaker]. The first charge is that of the owner.
 func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if err := requestInfoOf(ctx).undecided; err != nil {
-		return err
-	}
 	err := l.take(ctx, charges, decisions)
 	if err == nil && decisions[0].Outcome == ratelimit.Banned {
 		for i := 1; i < len(decisions); i++ {

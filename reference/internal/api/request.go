@@ -26,8 +26,7 @@ type requestInfo struct {
 	proxied error  // why network is that of a proxy; nil: it is that of the client
 	allowed bool   // on the allow list; set before the limiter decides
 
-	peeked    *peeked // what is left, if the request is not charged; nil: the limiter failed
-	undecided error   // its error, so that the limiter is not asked again
+	peeked *peeked // what is left, if the request is not charged; nil: the limiter failed
 }
 
 type requestInfoKey struct{}
