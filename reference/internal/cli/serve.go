@@ -42,8 +42,8 @@ second signal stops it at once.`
 }
 
 func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
-	source := config.NewSource(config.FlagsOf(c.Plugins[0]), os.LookupEnv)
-	settings, err := checked(source.Load)
+	source := config.NewSource(config.FlagsOf(c.Plugins[0]), os.Environ())
+	settings, err := checked(source.Load())
 	if err != nil {
 		return err
 	}
@@ -104,20 +104,16 @@ func (f databaseFlags) load() (*config.Config, error) {
 
 // load reads the settings for a command that does not serve.
 func load(flags config.Flags) (*config.Config, error) {
-	return checked(func() (*config.Config, error) { return config.Read(flags, os.LookupEnv) })
+	return checked(config.Read(flags, os.Environ()))
 }
 
-// checked returns the settings that read reads, after the environment and the settings
-// are checked.
-func checked(read func() (*config.Config, error)) (*config.Config, error) {
-	if err := config.CheckEnvironment(os.Environ()); err != nil {
-		return nil, usageError{err}
+// checked returns settings that were read, if their operations exist. A mistake in them is one
+// in usage.
+func checked(c *config.Config, err error) (*config.Config, error) {
+	if err == nil {
+		err = c.CheckOperations(api.Deprecatable(), api.Operations())
 	}
-	c, err := read()
 	if err != nil {
-		return nil, usageError{err}
-	}
-	if err := c.CheckOperations(api.Deprecatable(), api.Operations()); err != nil {
 		return nil, usageError{err}
 	}
 	return c, nil

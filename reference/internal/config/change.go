@@ -1,7 +1,6 @@
 package config
 
 import (
-	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,79 +13,66 @@ import (
 type Change struct {
 	Setting string // as in the file, after its groups: "plans.free"
 
-	// Old and New are the values as the file has them; "" for a plan or an operation
-	// that is not there. They have no secret.
+	// Old and New are the values as the file has them, and of a list, which can be long,
+	// the items that differ; "" for a plan or an operation that is not there. They have
+	// no secret.
 	Old, New string
-
-	// Added and Removed are the items that differ, if the value is a list.
-	Added, Removed []string
 
 	Restart bool // a reload does not apply it
 }
 
-// Attrs returns the change for the log. Of a list, which can be long, it has the items
-// that differ.
-func (c Change) Attrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("setting", c.Setting)}
-	if len(c.Added)+len(c.Removed) == 0 {
-		return append(attrs, slog.String("old", c.Old), slog.String("new", c.New))
-	}
-	if len(c.Removed) > 0 {
-		attrs = append(attrs, slog.Any("removed", c.Removed))
-	}
-	if len(c.Added) > 0 {
-		attrs = append(attrs, slog.Any("added", c.Added))
-	}
-	return attrs
-}
-
-// A text is a value as the file or a variable has it, without what is secret.
-type text struct {
-	whole  string   // in one line
-	items  []string // if it is a list
-	secret bool     // something is hidden
-}
-
-// keep keeps the text of a setting, or of each member of one that is a group.
+// keep keeps the items of a setting: those of a list, or its only one. Each member of a
+// group has its own.
 func (c *Config) keep(s setting, n node) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		for pair := range slices.Chunk(n.Content, 2) {
-			c.texts[join(s.name, pair[0].Value)] = text{whole: textOf(pair[1]).whole}
+			c.texts[join(s.name, pair[0].Value)] = []string{textOf(pair[1])}
 		}
-	case s.hide != nil:
-		shown := s.hide(n.Value)
-		c.texts[s.name] = text{whole: shown, secret: shown != n.Value}
+	case n.Kind == yaml.SequenceNode:
+		c.texts[s.name] = textsOf(n.Content)
+	case s.hide == nil:
+		c.texts[s.name] = []string{n.Value}
 	default:
-		c.texts[s.name] = textOf(n.Node)
+		shown := s.hide(n.Value)
+		c.texts[s.name] = []string{shown}
+		if shown != n.Value && n.at().line > 0 {
+			c.secrets = append(c.secrets, s.name)
+		}
 	}
 }
 
-func textOf(n *yaml.Node) text {
-	parts := make([]string, len(n.Content))
-	for i, inner := range n.Content {
-		parts[i] = textOf(inner).whole
+func textsOf(nodes []*yaml.Node) []string {
+	texts := make([]string, len(nodes))
+	for i, n := range nodes {
+		texts[i] = textOf(n)
 	}
+	return texts
+}
+
+// textOf returns a value in one line.
+func textOf(n *yaml.Node) string {
+	texts := textsOf(n.Content)
 	switch n.Kind {
 	case yaml.SequenceNode:
-		return text{whole: "[" + strings.Join(parts, ", ") + "]", items: parts}
+		return "[" + strings.Join(texts, ", ") + "]"
 	case yaml.MappingNode:
 		var members []string
-		for pair := range slices.Chunk(parts, 2) {
+		for pair := range slices.Chunk(texts, 2) {
 			members = append(members, strings.Join(pair, ": "))
 		}
-		return text{whole: "{" + strings.Join(members, ", ") + "}"}
+		return "{" + strings.Join(members, ", ") + "}"
 	default:
-		return text{whole: n.Value}
+		return n.Value
 	}
 }
 
-// Changes returns the settings whose values in next differ from those in c.
-func (c *Config) Changes(next *Config) []Change {
+// Changes returns the settings whose values in next differ from those in c. The order of a
+// list does not matter.
+func (c *Config) Changes(next *Config) (changes []Change) {
 	both := maps.Clone(c.texts)
 	maps.Copy(both, next.texts)
 	names := slices.Sorted(maps.Keys(both))
-	var changes []Change
 	after := next.settings()
 	for i, s := range c.settings() {
 		for _, name := range names {
@@ -94,17 +80,12 @@ func (c *Config) Changes(next *Config) []Change {
 				continue
 			}
 			from, to := c.texts[name], next.texts[name]
-			change := Change{Setting: name, Old: from.whole, New: to.whole, Restart: s.restart}
-			changed := from.whole != to.whole
-			switch {
-			case s.hide != nil:
-				changed = !reflect.DeepEqual(s.field, after[i].field)
-			case from.items != nil && to.items != nil: // their order does not matter
-				change.Added, change.Removed = without(to.items, from.items), without(from.items, to.items)
-				changed = len(change.Added)+len(change.Removed) > 0
+			removed, added := without(from, to), without(to, from)
+			if s.hide != nil && !reflect.DeepEqual(s.field, after[i].field) { // which does not show
+				removed, added = from, to
 			}
-			if changed {
-				changes = append(changes, change)
+			if len(removed)+len(added) > 0 {
+				changes = append(changes, Change{name, strings.Join(removed, ", "), strings.Join(added, ", "), s.restart})
 			}
 		}
 	}
@@ -112,17 +93,12 @@ func (c *Config) Changes(next *Config) []Change {
 }
 
 // without returns the items that are not among others.
-func without(items, others []string) (rest []string) {
+func without(items, others []string) []string {
 	known := make(map[string]bool, len(others))
 	for _, o := range others {
 		known[o] = true
 	}
-	for _, item := range items {
-		if !known[item] {
-			rest = append(rest, item)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(items), func(item string) bool { return known[item] })
 }
 
 // After returns the settings of a running server that has c and reads next: those of
@@ -143,13 +119,12 @@ func (c *Config) After(next *Config) (*Config, error) {
 			merged.places[s.name] = where
 		}
 	}
-	var r report
 	if merged.TLS() != c.TLS() {
+		var r report
 		merged.wrong(&r, "tls_cert", "turning TLS on or off needs a restart")
-	} else {
-		merged.check(&r)
+		return nil, r.err()
 	}
-	if err := r.err(); err != nil {
+	if err := merged.Check(); err != nil {
 		return nil, err
 	}
 	return &merged, nil

@@ -68,29 +68,23 @@ func (r *report) err() error {
 		return cmp.Or(cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.column, b.at.column))
 	})
 	var errs []error
-	for i, m := range r.mistakes {
-		if i == maxMistakes {
-			errs = append(errs, fmt.Errorf("and %d more mistakes", len(r.mistakes)-i))
-			break
-		}
+	for _, m := range r.mistakes {
 		errs = append(errs, m)
 	}
 	return errors.Join(errs...)
 }
 
-// hasMistake reports whether there is a mistake in a group.
-func (r *report) hasMistake(group string) bool {
-	return slices.ContainsFunc(r.mistakes, func(m mistake) bool { return m.setting == group || strings.HasPrefix(m.setting, group+".") })
-}
-
-// maxMistakes is how many mistakes are reported at once.
-const maxMistakes = 20
-
 // Check returns an error for settings that contradict each other, such as a public address
 // without TLS. A server refuses them.
 func (c *Config) Check() error {
 	var r report
-	c.check(&r)
+	c.checkListen(&r)
+	c.checkAdminListen(&r)
+	c.checkUsageFile(&r)
+	if write := c.HTTP.WriteTimeout; c.StoreTimeout >= write { // the 503 could not be sent
+		c.wrong(&r, c.given("timeouts.store", "timeouts.write"), "timeouts.store (%s) must be shorter than timeouts.write (%s)",
+			duration.Format(c.StoreTimeout), duration.Format(write))
+	}
 	return r.err()
 }
 
@@ -99,8 +93,7 @@ func (c *Config) wrong(r *report, setting, format string, args ...any) {
 	r.add(c.place(setting), setting, format, args...)
 }
 
-// check adds a mistake for settings that contradict each other.
-func (c *Config) check(r *report) {
+func (c *Config) checkListen(r *report) {
 	switch {
 	case c.HTTP.CertFile == "" && c.HTTP.KeyFile != "":
 		c.wrong(r, "tls_key", "needs tls_cert, which is not set")
@@ -110,9 +103,9 @@ func (c *Config) check(r *report) {
 		c.wrong(r, "listen", "other machines can reach %s, and API keys would cross the network unencrypted; "+
 			"set tls_cert and tls_key, or name the proxies that terminate TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
 	}
-	c.checkTimeouts(r)
-	c.checkAccess(r)
-	c.checkUsageFile(r)
+}
+
+func (c *Config) checkAdminListen(r *report) {
 	if c.AdminListen == "" {
 		return
 	}
@@ -120,20 +113,8 @@ func (c *Config) check(r *report) {
 		c.wrong(r, "admin_listen", "other machines can reach %s; set admin_token (%s) or listen on 127.0.0.1",
 			c.AdminListen, variable("admin_token"))
 	}
-	if c.AdminListen == c.Listen && !anyPort(c.Listen) {
+	if c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
 		c.wrong(r, c.given("admin_listen", "listen"), "the API and the admin listener cannot both use %s; change one of them", c.Listen)
-	}
-}
-
-// checkTimeouts adds a mistake for timeouts of which one never applies.
-func (c *Config) checkTimeouts(r *report) {
-	if t := c.HTTP; t.ReadHeaderTimeout > t.ReadTimeout {
-		c.wrong(r, c.given("timeouts.read_header", "timeouts.read"), "timeouts.read_header (%s) must not be longer than timeouts.read (%s)",
-			duration.Format(t.ReadHeaderTimeout), duration.Format(t.ReadTimeout))
-	}
-	if t := c.HTTP; c.StoreTimeout >= t.WriteTimeout { // the 503 could not be sent
-		c.wrong(r, c.given("timeouts.store", "timeouts.write"), "timeouts.store (%s) must be shorter than timeouts.write (%s)",
-			duration.Format(c.StoreTimeout), duration.Format(t.WriteTimeout))
 	}
 }
 
@@ -143,20 +124,6 @@ func (c *Config) given(one, other string) string {
 		return one
 	}
 	return other
-}
-
-// checkAccess adds a mistake for clients that are denied and allowed.
-func (c *Config) checkAccess(r *report) {
-	for _, p := range c.Allow.Networks {
-		if slices.Contains(c.Deny.Networks, p) {
-			c.wrong(r, "allow.networks", "%v is in deny.networks too; remove one", p)
-		}
-	}
-	for _, o := range c.Allow.Owners {
-		if slices.Contains(c.Deny.Owners, o) {
-			c.wrong(r, "allow.owners", "%q is in deny.owners too; remove one", o)
-		}
-	}
 }
 
 // checkUsageFile adds a mistake if a server would have no place for its usage, or would
@@ -187,10 +154,4 @@ func isLoopback(address string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback()
-}
-
-// anyPort reports whether the system chooses the port.
-func anyPort(address string) bool {
-	_, port, err := net.SplitHostPort(address)
-	return err == nil && port == "0"
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,22 +14,22 @@ import (
 
 var must = testcheck.NoError
 
-// environ looks variables up in a map.
-func environ(vars map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		value, ok := vars[name]
-		return value, ok
+// environ returns variables as [os.Environ] does.
+func environ(vars map[string]string) (list []string) {
+	for name, value := range vars {
+		list = append(list, name+"="+value)
 	}
+	return list
 }
 
 // fromFile loads a file and nothing else.
 func fromFile(content string) (*Config, error) {
-	return loadText(content, nil, environ(nil))
+	return loadText(content, nil, nil)
 }
 
 // loadText loads a file, the environment and flags.
-func loadText(content string, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	return load(file{name: "petstore.yaml", content: []byte(content)}, flags, lookupEnv)
+func loadText(content string, flags Flags, environ []string) (*Config, error) {
+	return NewSource(flags, environ).load(file{name: "petstore.yaml", content: []byte(content)})
 }
 
 func mustLoad(t *testing.T, content string) *Config {
@@ -40,6 +41,18 @@ func mustLoad(t *testing.T, content string) *Config {
 	return c
 }
 
+// wantSettings compares settings, but not where they come from.
+func wantSettings(t *testing.T, from string, got, want *Config) {
+	t.Helper()
+	g, w := *got, *want
+	for _, c := range []*Config{&g, &w} {
+		c.places, c.texts, c.secrets, c.warning = nil, nil, nil, ""
+	}
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("from %s: settings are\n%+v\nwant\n%+v", from, g, w)
+	}
+}
+
 func tempFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "petstore.yaml")
@@ -47,22 +60,18 @@ func tempFile(t *testing.T, content string) string {
 	return path
 }
 
-// wantMistakes loads a file with mistakes, which are lines without "petstore.yaml:".
-func wantMistakes(t *testing.T, file, mistakes string) {
+// wantMistakes loads a file that has exactly these mistakes.
+func wantMistakes(t *testing.T, content string, want []string) {
 	t.Helper()
-	_, err := fromFile(file)
-	if err == nil {
-		t.Fatalf("load of\n%s\nsucceeded, want an error", file)
-	}
-	want, got := strings.Split(mistakes, "\n"), strings.Split(err.Error(), "\n")
-	for i, line := range got {
-		got[i] = strings.TrimPrefix(line, "petstore.yaml:")
-		if i < len(want) && matches(want[i], got[i]) {
+	_, err := fromFile(content)
+	got := strings.Split(errorText(err), "\n")
+	for i := range min(len(want), len(got)) {
+		if matches(want[i], got[i]) {
 			got[i] = want[i]
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("load of\n%s\n(-want +got):\n%s", file, diff)
+		t.Errorf("load of\n%s\n(-want +got):\n%s", content, diff)
 	}
 }
 

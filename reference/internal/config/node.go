@@ -1,12 +1,10 @@
 package config
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -96,6 +94,17 @@ func (n node) members(what string) []member {
 	return members
 }
 
+// group reads each member of a group.
+func (n node) group(what string, read map[string]value) {
+	for _, m := range n.members(what) {
+		if v, ok := read[m.name]; ok {
+			v.read(m.node)
+		} else {
+			m.unknown()
+		}
+	}
+}
+
 // inner returns a node in n, and remembers its place.
 func (n node) inner(path string, inner *yaml.Node) node {
 	in := node{inner, path, n.from, n.r}
@@ -120,34 +129,21 @@ const maxFile = 512 << 10
 // parse returns what is in the settings file or in a variable. There may be nothing.
 func (r *reader) parse(content []byte, path, from string) (n node, ok bool) {
 	nothing := node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, path, from, r}
-	whole := place{text: r.file}
-	if from != "" {
-		whole.text = from
-	}
-	switch {
-	case len(content) > maxFile:
+	whole := place{text: cmp.Or(from, r.file)}
+	if len(content) > maxFile {
 		r.add(whole, path, "the file is larger than %d KiB", maxFile>>10)
 		return nothing, false
-	case !utf8.Valid(content):
-		r.add(whole, path, "the file is not text in UTF-8")
+	}
+	var documents []yaml.Node
+	err := yaml.Load(content, &documents, yaml.WithAllDocuments())
+	switch {
+	case err == nil && len(documents) == 0:
+		return nothing, true
+	case err == nil && len(documents) == 1:
+		return node{documents[0].Content[0], path, from, r}, true
+	case err == nil:
+		node{documents[1].Content[0], path, from, r}.wrong("a second document begins here; the file must be one document")
 		return nothing, false
-	}
-	n = nothing
-	loader, err := yaml.NewLoader(bytes.NewReader(content))
-	for err == nil {
-		var document yaml.Node
-		if err = loader.Load(&document); err != nil || document.Content[0].ShortTag() == "!!null" {
-			continue
-		}
-		next := node{document.Content[0], path, from, r}
-		if n != nothing {
-			next.wrong("a second document begins here; the file must be one document")
-			return nothing, false
-		}
-		n = next
-	}
-	if err == io.EOF {
-		return n, true
 	}
 	at, what := whole, err.Error()
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,84 +42,55 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 	}
 }
 
-func TestEveryOutsideSetting(t *testing.T) {
-	value := map[string]string{
-		"listen":       "127.0.0.1:1",
-		"admin_listen": "",
-		"admin_token":  "0123456789abcdef",
-		"database":     "other.db",
-		"migrate":      "manual",
-		"first_key":    "false",
-		"usage_file":   "usage.db",
-		"redis":        "redis://a:1, rediss://u:p@b:2/0",
-		"tls_cert":     "cert.pem",
-		"tls_key":      "key.pem",
-
-		"max_connections":             "100",
-		"max_connections_per_network": "10",
-		"drain_delay":                 "10s",
-
-		"log.level":  "warn",
-		"log.format": "json",
+// Each setting with a flag, and each with one that can be a secret, means the same in the
+// file, in its variable and in its flag.
+func TestTheSameInFileVariableAndFlag(t *testing.T) {
+	values := map[string]string{
+		"listen": "127.0.0.1:1", "admin_listen": "", "tls_cert": "cert.pem", "tls_key": "key.pem",
+		"max_connections": "100", "max_connections_per_network": "10", "drain_delay": "10s",
+		"database": "other.db", "migrate": "manual", "usage_file": "usage", "redis": "redis://a:1, rediss://u:p@b:2/0",
+		"log.level": "warn", "log.format": "json",
 	}
+	var file strings.Builder
+	env, flags := map[string]string{}, Flags{}
+	for _, s := range new(Config).settings() {
+		value, ok := values[s.name]
+		if ok != (s.flag != "") {
+			t.Errorf("%s is in this test: %t", s.name, ok)
+		}
+		if !ok {
+			continue
+		}
+		env[variable(s.name)], flags[s.name] = value, &value
+		if name, ok := strings.CutPrefix(s.name, "log."); ok {
+			fmt.Fprintf(&file, "%s  %s: %s\n", map[bool]string{true: "log:\n"}[name == "level"], name, value)
+		} else {
+			fmt.Fprintf(&file, "%s: %q\n", s.name, value)
+		}
+	}
+	got := mustLoad(t, file.String())
 	want := Default()
-	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
-	want.Database, want.Migrate, want.FirstKey, want.UsageFile = "other.db", MigrateManual, false, "usage.db"
+	want.Listen, want.AdminListen, want.Database, want.UsageFile, want.Migrate = "127.0.0.1:1", "", "other.db", "usage", MigrateManual
 	want.Redis = []string{"redis://a:1", "rediss://u:p@b:2/0"}
 	want.HTTP.CertFile, want.HTTP.KeyFile = "cert.pem", "key.pem"
 	want.HTTP.MaxConns, want.HTTP.MaxConnsPerNetwork, want.HTTP.DrainDelay = 100, 10, 10*time.Second
 	want.Log = Log{slog.LevelWarn, LogJSON}
-
-	env := map[string]string{}
-	for name, v := range value {
-		env[variable(name)] = v
-	}
-	flags := Flags{}
-	for name := range value {
-		flags[name] = new(value[name])
-	}
-	file, log := "", ""
-	for name, v := range value {
-		if !strings.HasPrefix(name, "max_") && name != "first_key" { // only text has quotes
-			v = `"` + v + `"`
-		}
-		if member, ok := strings.CutPrefix(name, "log."); ok {
-			log += "  " + member + ": " + v + "\n"
-			continue
-		}
-		file += name + ": " + v + "\n"
-	}
-	file += "log:\n" + log
-
-	for from, tt := range map[string]struct {
-		file  string
-		flags Flags
-		env   map[string]string
-	}{
-		"file":        {file: file},
-		"environment": {env: env},
-		"flags":       {flags: flags, env: map[string]string{"PETSTORE_ADMIN_TOKEN": value["admin_token"], "PETSTORE_FIRST_KEY": "false"}},
-	} {
-		got, err := loadText(tt.file, tt.flags, environ(tt.env))
-		if err != nil {
-			t.Errorf("from %s: %v", from, err)
-			continue
-		}
-		got.places, want.places, got.texts, want.texts = nil, nil, nil, nil
-		if !reflect.DeepEqual(want, got) {
-			t.Errorf("from %s: settings are\n%+v\nwant\n%+v", from, got, want)
-		}
-	}
+	wantSettings(t, "the file", got, want)
+	fromEnv, err := loadText("", nil, environ(env))
+	must(t, err)
+	wantSettings(t, "the environment", fromEnv, want)
+	fromFlags, err := loadText("", flags, nil)
+	must(t, err)
+	wantSettings(t, "flags", fromFlags, want)
 }
 
 // Lists and groups are YAML in a variable.
 func TestVariablesOfListsAndGroups(t *testing.T) {
-	file := "plans: {free: [1/day]}\ntrusted_proxies: [x]\n"
 	env := map[string]string{
 		"PETSTORE_PLANS": "{pro: [2/day, 3/minute]}", "PETSTORE_TRUSTED_PROXIES": "[10.0.0.0/8]",
 		"PETSTORE_TIMEOUTS_READ": "20s", "PETSTORE_PENALTY_STRIKES": "3", "PETSTORE_ALLOW_OWNERS": "- ann",
 	}
-	_, err := loadText(file, nil, environ(env))
+	_, err := loadText("plans: {free: [1/day]}\ntrusted_proxies: [x]\n", nil, environ(env))
 	if got, want := errorText(err), "petstore.yaml:2:19: trusted_proxies[0]: …"; !matches(want, got) {
 		t.Errorf("load of a file with a mistake that a variable overrides = %q, want %q", got, want)
 	}
@@ -151,8 +121,6 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		{"settings", []string{"PETSTORE_CONFIG=x", "PETSTORE_LISTEN=", "PETSTORE_MAX_CONNECTIONS_PER_NETWORK=1"}, ""},
-		{"files with secrets", []string{"PETSTORE_ADMIN_TOKEN_FILE=x", "PETSTORE_DATABASE_FILE=x", "PETSTORE_REDIS_FILE=x"}, ""},
 		{"a file for what is no secret", []string{"PETSTORE_LISTEN_FILE=x"}, "PETSTORE_LISTEN_FILE: unknown variable; reference/docs/CONFIGURATION.md lists all"},
 		{"other programs", []string{"HOME=/", "PETSTORES=1", "MY_PETSTORE_LISTEN=1", "=C:=x"}, ""},
 		{"misspelt", []string{"PETSTORE_LISTEN_ADMIN=x", "PETSTORE_=a=b", "PETSTORE_PENALTY=1"},
@@ -164,8 +132,8 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 			"PETSTORE_PORT_80_TCP=x", "PETSTORE_PORT_80_TCP_ADDR=x", "PETSTORE_REDIS_PORT_6379_TCP_PROTO=x", "PETSTORE_REDIS_SERVICE_HOST=x",
 		}, ""},
 	} {
-		if got := errorText(CheckEnvironment(tt.environ)); got != tt.want {
-			t.Errorf("%s: CheckEnvironment = %q, want %q", tt.name, got, tt.want)
+		if _, err := loadText("", nil, tt.environ); errorText(err) != tt.want {
+			t.Errorf("%s: load = %q, want %q", tt.name, err, tt.want)
 		}
 	}
 }

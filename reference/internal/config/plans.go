@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -64,30 +65,19 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	return plan, nil
 }
 
-// penaltyError matches an error of [ratelimit.NewPlan] about the penalty: the field
-// and what is wrong with it.
-var penaltyError = regexp.MustCompile(`^(?:ratelimit: )?(?:plan "": )?(?:penalty: )?(?:Penalty\.)?(\w+) (.+)$`)
-
 // checkPenalty checks the penalty, of which some members may have been wrong in
 // themselves. After a mistake it is the default, so that the plans can be read.
 func (r *reader) checkPenalty() {
 	p := r.c.Penalty
-	r.c.Penalty = ratelimit.DefaultPenalty()
-	wrong := func(field, what string) {
-		r.c.wrong(&r.report, "penalty."+strings.ToLower(field), "%s", strings.ReplaceAll(what, "Penalty.Ban", "penalty.ban"))
-	}
-	switch {
-	case r.hasMistake("penalty"):
-		return
-	case p.Decay == 0: // means the default in a Penalty
-		wrong("decay", "must be whole seconds from 1s to 8784h, got 0s")
-		return
-	case p.Strikes == 0:
+	if p.Strikes == 0 {
 		p = ratelimit.Penalty{} // without bans the rest does not matter
 	}
+	r.c.Penalty = ratelimit.DefaultPenalty()
+	if slices.ContainsFunc(r.mistakes, func(m mistake) bool { return strings.HasPrefix(m.setting, "penalty") }) {
+		return
+	}
 	if _, err := ratelimit.NewPlan("", p, ratelimit.PerDay(1)); err != nil {
-		match := penaltyError.FindStringSubmatch(err.Error())
-		wrong(match[1], match[2])
+		r.c.wrongOption(r, "penalty", err)
 		return
 	}
 	r.c.Penalty = p

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -54,36 +55,37 @@ type reader struct {
 	c    *Config
 }
 
-// read returns the settings of a file that was read already, of the environment and of
+// parse returns the settings of a file that was read already, of the environment and of
 // flags, without a look at how they go together.
-func read(f file, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+func (s *Source) parse(f file) (*Config, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	r := &reader{file: f.name, c: &Config{places: map[string]place{}, texts: map[string]text{}}}
+	r := &reader{file: f.name, c: &Config{places: map[string]place{}, texts: map[string][]string{}}}
+	r.checkEnvironment(s.env)
 	settings, inFile := r.c.settings(), map[string]node{}
 	if root, ok := r.parse(f.content, "", ""); ok && root.ShortTag() != "!!null" {
 		for _, m := range root.members(`settings such as "listen: 127.0.0.1:8080", one per line`) {
 			r.sort(m, settings, inFile)
 		}
 	}
-	for i, s := range settings {
-		n, ok := inFile[s.name]
+	for _, declared := range settings {
+		if declared.name == "plans" {
+			r.checkPenalty() // which the plans have
+		}
+		n, ok := inFile[declared.name]
 		if !ok {
-			n = r.outside(s, s.initial, notSet)
+			n = r.outside(declared, declared.initial, notSet)
 		}
-		s.read(n)
-		if text, from, err := s.override(flags, lookupEnv); err != nil {
-			r.add(place{text: from}, s.name, "%v", err)
+		declared.read(n)
+		if text, from, err := s.override(declared); err != nil {
+			r.add(place{text: from}, declared.name, "%v", err)
 		} else if from != "" {
-			n = r.outside(s, text, from)
-			r.c.places[s.name] = n.at()
-			s.read(n)
+			n = r.outside(declared, text, from)
+			r.c.places[declared.name] = n.at()
+			declared.read(n)
 		}
-		r.c.keep(s, n)
-		if isPenalty := strings.HasPrefix(s.name, "penalty."); isPenalty && !strings.HasPrefix(settings[i+1].name, "penalty.") {
-			r.checkPenalty()
-		}
+		r.c.keep(declared, n)
 	}
 	if err := r.err(); err != nil {
 		return nil, err
@@ -121,25 +123,23 @@ func (r *reader) outside(s setting, text, from string) node {
 
 // override returns the value of a setting that a flag or the environment sets, and the flag
 // or variable that it is from; "" if there is none.
-func (s setting) override(flags Flags, lookupEnv func(string) (string, bool)) (value, from string, err error) {
-	if v := flags[s.name]; v != nil {
-		return *v, flagName(s.name), nil
+func (s *Source) override(declared setting) (value, from string, err error) {
+	name, ofFile := variable(declared.name), fileVariable(declared.name)
+	if v := s.flags[declared.name]; v != nil {
+		return *v, flagName(declared.name), nil
 	}
-	value, given := lookupEnv(variable(s.name))
-	if s.hide != nil {
-		from := fileVariable(s.name)
-		switch file, ok := lookupEnv(from); {
-		case ok && given:
-			return "", from, fmt.Errorf("%s is set too; unset one of them", variable(s.name))
-		case ok:
-			value, err = readSecret(file)
-			return value, from, err
-		}
+	value, given := s.env[name]
+	file, inFile := s.env[ofFile]
+	switch {
+	case declared.hide != nil && inFile && given:
+		return "", ofFile, fmt.Errorf("%s is set too; unset one of them", name)
+	case declared.hide != nil && inFile:
+		value, err = readSecret(file)
+		return value, ofFile, err
+	case given:
+		return value, name, nil
 	}
-	if !given {
-		return "", "", nil
-	}
-	return value, variable(s.name), nil
+	return "", "", nil
 }
 
 // maxSecret is longer than any token or URL, in bytes.
@@ -162,24 +162,17 @@ func readSecret(name string) (string, error) {
 // service named petstore or petstore-….
 var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// CheckEnvironment returns an error that names each variable in environ, which is
-// in the form of [os.Environ], that begins with PETSTORE_ and is not a setting. A
-// misspelt variable would otherwise be ignored. Variables that Kubernetes sets for
-// services are not errors.
-func CheckEnvironment(environ []string) error {
+// checkEnvironment adds a mistake for each variable that is not a setting. A misspelt one
+// would otherwise be ignored.
+func (r *reader) checkEnvironment(env map[string]string) {
 	known := map[string]bool{variable("config"): true}
-	for _, s := range new(Config).settings() {
+	for _, s := range r.c.settings() {
 		known[variable(s.name)] = true
-		if s.hide != nil {
-			known[fileVariable(s.name)] = true
-		}
+		known[fileVariable(s.name)] = s.hide != nil
 	}
-	var r report
-	for _, entry := range slices.Sorted(slices.Values(environ)) {
-		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, variable("")) && !known[name] && !ofKubernetes.MatchString(name) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !known[name] && !ofKubernetes.MatchString(name) {
 			r.add(place{text: name}, "", "unknown variable; reference/docs/CONFIGURATION.md lists all")
 		}
 	}
-	return r.err()
 }

@@ -71,7 +71,7 @@ func (c *Config) settings() []setting {
 			about: "More strikes than this start a ban. 0 turns bans off."},
 		{name: "penalty.grace", value: period(&c.Penalty.Grace, 0, fixedwindow.MaxLength), initial: "2s",
 			about: "Requests that arrive within this time of the first denial are not strikes."},
-		{name: "penalty.decay", value: period(&c.Penalty.Decay, 0, fixedwindow.MaxLength), initial: "10s",
+		{name: "penalty.decay", value: period(&c.Penalty.Decay, time.Second, fixedwindow.MaxLength), initial: "10s",
 			about: "The time in which one strike is forgotten."},
 		{name: "penalty.ban", value: period(&c.Penalty.Ban, 0, fixedwindow.MaxLength), initial: "1m",
 			about: "Length of the first ban."},

@@ -16,21 +16,26 @@ import (
 // server runs: the file may have changed, the environment and the flags have not.
 // It is not safe for concurrent use.
 type Source struct {
-	flags     Flags
-	lookupEnv func(string) (string, bool)
+	flags Flags
+	env   map[string]string // variables that begin as those of the settings do
 
 	loaded     file // what Load read last
 	candidate  file // what Changed or Load read last
 	hadContent bool // Load has read a file that was not empty
 }
 
-// NewSource returns the source with these flags. The flag or PETSTORE_CONFIG names the
-// file; without them there is no file. lookupEnv is usually [os.LookupEnv].
+// NewSource returns the source with these flags and this environment, which is usually
+// [os.Environ]. The flag or PETSTORE_CONFIG names the file; without them there is no file.
 //
 // An empty variable is a value: PETSTORE_ADMIN_LISTEN= turns the admin listener off.
-// [CheckEnvironment] finds misspelt variables.
-func NewSource(flags Flags, lookupEnv func(string) (string, bool)) *Source {
-	return &Source{flags: flags, lookupEnv: lookupEnv}
+func NewSource(flags Flags, environ []string) *Source {
+	env := map[string]string{}
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, variable("")) {
+			env[name] = value
+		}
+	}
+	return &Source{flags: flags, env: env}
 }
 
 // File returns the name of the settings file, or "" if there is none.
@@ -38,8 +43,7 @@ func (s *Source) File() string {
 	if name := s.flags["config"]; name != nil {
 		return *name
 	}
-	name, _ := s.lookupEnv(variable("config"))
-	return name
+	return s.env[variable("config")]
 }
 
 // Load reads the settings. If the file had content before, it refuses an
@@ -51,7 +55,7 @@ func (s *Source) Load() (*Config, error) {
 	if now.err == nil && len(now.content) == 0 && s.hadContent {
 		return nil, fmt.Errorf("%s: the file is empty; for the defaults of all settings, write a comment into it", now.name)
 	}
-	return load(now, s.flags, s.lookupEnv)
+	return s.load(now)
 }
 
 // Changed reads the file and reports whether it differs from what Load read last. It
@@ -78,8 +82,9 @@ func (s *Source) read() file {
 
 // Read is [NewSource] and [Source.Load] for commands that do not serve: it does not check
 // the settings against each other. [Config.Check] does.
-func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	return read(NewSource(flags, lookupEnv).read(), flags, lookupEnv)
+func Read(flags Flags, environ []string) (*Config, error) {
+	s := NewSource(flags, environ)
+	return s.parse(s.read())
 }
 
 // A file is the result of reading a file.
@@ -121,35 +126,25 @@ func readFile(name string, most int) file {
 	return read
 }
 
-// load is Source.Load for a file that was read already.
-func load(f file, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	c, err := read(f, flags, lookupEnv)
+// load is Load for a file that was read already.
+func (s *Source) load(f file) (*Config, error) {
+	c, err := s.parse(f)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	if secrets := c.secretsInFile(); f.shared && len(secrets) > 0 {
+	if f.shared && len(c.secrets) > 0 {
 		c.warning = fmt.Sprintf("other users of the machine can read %s, which has a secret in %s; remove their right with chmod o-r",
-			f.name, strings.Join(secrets, ", "))
+			f.name, strings.Join(c.secrets, ", "))
 	}
 	return c, nil
 }
 
-// secretsInFile returns the settings that have a secret in the settings file.
-func (c *Config) secretsInFile() (names []string) {
-	for _, s := range c.settings() {
-		if c.texts[s.name].secret && c.places[s.name].line > 0 {
-			names = append(names, s.name)
-		}
-	}
-	return names
-}
-
 // Default returns the settings of a server without a file, variables and flags.
 func Default() *Config {
-	c, err := read(file{}, nil, func(string) (string, bool) { return "", false })
+	c, err := Read(nil, nil)
 	if err != nil {
 		panic(err) // the declaration of a setting is wrong
 	}

@@ -39,7 +39,7 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 	nothing := func() {}
 
 	put("petstore.yaml", "max_connections: 1")()
-	s := NewSource(Flags{"config": &file}, environ(nil))
+	s := NewSource(Flags{"config": &file}, nil)
 	_, err := s.Load()
 	must(t, err)
 	for _, step := range []struct {

@@ -17,7 +17,7 @@ func TestSourceThatIsNoFileAnyMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := tempFile(t, "max_connections: 7")
-			s := NewSource(Flags{"config": &file}, environ(nil))
+			s := NewSource(Flags{"config": &file}, nil)
 			_, err := s.Load()
 			must(t, err)
 			must(t, os.Remove(file))
@@ -65,7 +65,7 @@ func TestWarningAboutSecretsThatOthersCanRead(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "petstore.yaml")
 		must(t, os.WriteFile(file, []byte(tt.content), tt.mode))
 		must(t, os.Chmod(file, tt.mode)) // whatever the umask is
-		c, err := NewSource(Flags{"config": &file}, environ(nil)).Load()
+		c, err := NewSource(Flags{"config": &file}, nil).Load()
 		must(t, err)
 		want := ""
 		if tt.secrets != "" {

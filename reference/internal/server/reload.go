@@ -113,7 +113,7 @@ func (r *reloader) logChanges(changes []config.Change) (restart []string) {
 			level, message = slog.LevelWarn, "a changed setting takes effect after a restart"
 			restart = append(restart, c.Setting)
 		}
-		r.logger.LogAttrs(context.Background(), level, message, c.Attrs()...)
+		r.logger.Log(context.Background(), level, message, "setting", c.Setting, "old", c.Old, "new", c.New)
 	}
 	return restart
 }

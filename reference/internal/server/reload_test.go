@@ -26,7 +26,7 @@ import (
 func testReloader(t *testing.T, file string, apply func(*config.Config) error) (r *reloader, log *bytes.Buffer) {
 	t.Helper()
 	log = new(bytes.Buffer)
-	source := config.NewSource(config.Flags{"config": &file}, func(string) (string, bool) { return "", false })
+	source := config.NewSource(config.Flags{"config": &file}, nil)
 	c, err := source.Load()
 	must(t, err)
 	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply, setLevel: func(slog.Level) {}}, log

@@ -233,7 +233,7 @@ func TestOneServerHasTheUsageFile(t *testing.T) {
 func TestAdminListenerFollowsTheServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "petstore.yaml")
 	put(t, file, "plans: {small: [5/day]}\ndeprecations: {}\n")
-	source := config.NewSource(config.Flags{"config": &file}, func(string) (string, bool) { return "", false })
+	source := config.NewSource(config.Flags{"config": &file}, nil)
 	c, err := source.Load()
 	must(t, err)
 	c.Database = filepath.Join(t.TempDir(), "petstore.db")
