@@ -1,6 +1,22 @@
 // Command reference is petstore, the pets API over HTTP and the tools to run it.
 //
-// petstore help lists the commands. Where to look in the packages below internal:
+//	petstore serve         run the server (the default command)
+//	petstore keys          create, list, revoke and rotate API keys
+//	petstore bans          list, start and end bans on a running server
+//	petstore usage         show what an owner has left, and its requests by day
+//	petstore deprecations  show the deprecated operations, and the owners that still use them
+//	petstore audit         show the changes of keys and bans, and the actor of each
+//	petstore health        ask a running server whether it works
+//	petstore backup        copy a SQLite database to a file while servers run
+//	petstore restore       replace a SQLite database by a backup
+//	petstore migrate       create or upgrade the tables of the database
+//	petstore import        copy a SQLite file into an empty PostgreSQL database
+//	petstore plans         show the plans in the settings, and check the settings
+//	petstore openapi       print the OpenAPI document
+//	petstore version       print the version
+//	petstore help          explain a command, as its --help does
+//
+// Where to look in the packages below internal:
 //
 //	a key is checked           api.gate, with the Verifier of middleware/apikey
 //	a pet is written           createPet in api, then CreatePet of package sqlite or postgres

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,24 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// The comment of package main has the commands in the order of the help.
+func TestPackageCommentListsTheCommands(t *testing.T) {
+	t.Parallel()
+	words := func(lines, text string) (commands []string) {
+		for _, m := range regexp.MustCompile(lines).FindAllStringSubmatch(text, -1) {
+			if len(commands) == 0 || commands[len(commands)-1] != m[1] {
+				commands = append(commands, m[1])
+			}
+		}
+		return commands
+	}
+	_, help, _ := strings.Cut(petstore(t, t.TempDir(), "--help"), "Commands:")
+	want := append(words(`(?m)^  ([a-z]+) `, help), "help")
+	if got := words(`(?m)^//\tpetstore ([a-z]+) `, readFile(t, "main.go")); !slices.Equal(got, want) {
+		t.Errorf("the comment of main.go has the commands %q, want %q", got, want)
+	}
 }
 
 func code(ts *testscript.TestScript, neg bool, args []string) {

@@ -19,7 +19,8 @@ type adminFlags struct {
 	AdminListen *string `placeholder:"HOST:PORT" help:"Address of the server's admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
 }
 
-func (f adminFlags) client() (admin.Client, error) {
+// ProvideClient makes the client of the server an argument of Run.
+func (f adminFlags) ProvideClient() (admin.Client, error) {
 	settings, err := load(config.Flags{"config": f.Config, "admin_listen": f.AdminListen})
 	if err != nil {
 		return admin.Client{}, err
@@ -41,11 +42,7 @@ func (deprecationsCmd) Help() string {
 there are those to write to before the sunset, when the operation is removed.`
 }
 
-func (c deprecationsCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c deprecationsCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	list, err := client.Deprecations(ctx)
 	if err != nil {
 		return err
@@ -83,11 +80,7 @@ not repair a database. With --ready, the answer also has the mistakes of a setti
 that the server has refused since it started.`
 }
 
-func (c healthCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c healthCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	if !c.Ready {
 		if err := client.Health(ctx); err != nil {
 			return err

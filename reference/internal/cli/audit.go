@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -27,17 +28,13 @@ the time, the actor, and the address if the actor used the admin listener. Entri
 changed or deleted. The newest come first.`
 }
 
-func (c auditCmd) Run(ctx context.Context, o output) error {
+func (c auditCmd) Run(ctx context.Context, o output, settings *config.Config) error {
 	q := store.AuditQuery{Limit: c.Limit}
 	if err := q.Validate(); err != nil {
 		return usageError{fmt.Errorf("audit: --limit must be 1 to %d, got %d", store.MaxAudit, c.Limit)}
 	}
 	if c.Since != nil {
 		q.Since = time.Now().Add(-time.Duration(*c.Since))
-	}
-	settings, err := c.load()
-	if err != nil {
-		return err
 	}
 	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		entries, err := db.ListAudit(ctx, q)

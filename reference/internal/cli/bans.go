@@ -23,11 +23,7 @@ type bansListCmd struct {
 	adminFlags
 }
 
-func (c bansListCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c bansListCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	bans, err := client.Bans(ctx)
 	if err != nil {
 		return err
@@ -77,17 +73,13 @@ sent no request, its name may be wrong: it is banned, with a warning.`
 // longestBan is the length of the longest ban.
 const longestBan = fixedwindow.MaxLength
 
-func (c bansBanCmd) Run(ctx context.Context, o output) error {
+func (c bansBanCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	if err := c.check("ban", " --for 1h"); err != nil {
 		return err
 	}
 	length := time.Duration(c.For)
 	if length < time.Second || length > longestBan || length%time.Second != 0 {
 		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
-	}
-	client, err := c.client()
-	if err != nil {
-		return err
 	}
 	b, err := client.Ban(ctx, admin.NewBan{Owner: string(c.Owner), Network: c.Network, Seconds: int64(length / time.Second), Reason: string(c.Reason)})
 	if err != nil {
@@ -109,12 +101,8 @@ type bansUnbanCmd struct {
 	adminFlags
 }
 
-func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
+func (c bansUnbanCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	if err := c.check("unban", ""); err != nil {
-		return err
-	}
-	client, err := c.client()
-	if err != nil {
 		return err
 	}
 	was, err := client.Unban(ctx, string(c.Owner), c.Network)

@@ -1,7 +1,19 @@
+// Package cli is the command line of petstore.
+//
+//	os.Exit(cli.Run(os.Args[1:]))
+//
+// Standard output gets only the result of a command, so that it can be piped: a key,
+// a table, JSON, the log of the server. Messages go to standard error.
+//
+// Exit codes:
+//
+//	0  success
+//	1  failure
+//	2  usage error, on the command line, in the environment or in the settings file;
+//	   nothing was done
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,35 +139,27 @@ var noValue = regexp.MustCompile(`: expected \w+ value but got ".*" \([^)]+\)(; 
 
 // failParse reports arguments that cannot be parsed.
 func (o output) failParse(err error, args []string) int {
-	command := ""
+	text, command, what := noValue.ReplaceAllString(err.Error(), ": needs a value$1"), "petstore", "arguments"
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
 		node := e.Context.Selected()
-		word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
+		word, unexpected := strings.CutPrefix(text, "unexpected argument ")
 		if unexpected && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name) {
 			// The word stands where the name of a command would, and was taken for an
 			// argument of the default command.
-			return o.failCommand(word, node.Parent)
+			text, what, node = "unknown command "+word, "commands", node.Parent
 		}
-		command = " " + node.Path()
+		command = strings.TrimSpace("petstore " + node.Path())
 	}
-	o.printError(errors.New(noValue.ReplaceAllString(err.Error(), ": needs a value$1")))
-	o.say("Run \"petstore%s --help\" for the arguments.", command)
-	return exitUsage
-}
-
-// failCommand reports a word that is not the name of a command of parent.
-func (o output) failCommand(word string, parent *kong.Node) int {
-	o.say("petstore: unknown command %s", word)
-	o.say("Run \"%s --help\" for the commands.", strings.TrimSpace("petstore "+parent.Path()))
+	o.printError(errors.New(text))
+	o.say("Run \"%s --help\" for the %s.", command, what)
 	return exitUsage
 }
 
 func (o output) fail(err error) int {
 	o.printError(err)
-	if _, ok := errors.AsType[usageError](err); ok {
-		return exitUsage
-	}
-	if _, ok := errors.AsType[server.SettingError](err); ok {
+	_, usage := errors.AsType[usageError](err)
+	_, setting := errors.AsType[server.SettingError](err)
+	if usage || setting {
 		return exitUsage
 	}
 	return exitFailure
@@ -213,20 +217,10 @@ func (openapiCmd) Help() string {
 	return "The settings determine the servers of the document, and which operations it marks as deprecated, experimental or beta."
 }
 
-func (c openapiCmd) Run(o output) error {
-	settings, err := c.load()
-	if err != nil {
-		return err
-	}
+func (openapiCmd) Run(o output, settings *config.Config) error {
 	document, err := openapi.New(settings.Document())
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer // indented for people and for diff
-	if err := json.Indent(&b, document, "", "  "); err != nil {
-		return err
-	}
-	b.WriteByte('\n')
-	_, err = b.WriteTo(o.out)
-	return err
+	return printJSON(o.out, json.RawMessage(document)) // indented for people and for diff
 }

@@ -41,11 +41,7 @@ func (keysCreateCmd) Help() string {
 only its digest. Running servers accept it within one second.`
 }
 
-func (c keysCreateCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load()
-	if err != nil {
-		return err
-	}
+func (c keysCreateCmd) Run(ctx context.Context, o output, settings *config.Config) error {
 	k := store.NewKey{Name: string(c.Name), Owner: string(c.Owner), Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit, Created: time.Now()}
 	if c.ExpiresIn > 0 {
 		k.Expires = k.Created.Add(time.Duration(c.ExpiresIn))
@@ -112,8 +108,8 @@ type keysListCmd struct {
 	databaseFlags
 }
 
-func (c keysListCmd) Run(ctx context.Context, o output) error {
-	return c.withKeys(ctx, func(db store.Keys) error {
+func (c keysListCmd) Run(ctx context.Context, o output, settings *config.Config) error {
+	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		stored, err := db.ListKeys(ctx)
 		if err != nil {
 			return err
@@ -127,15 +123,6 @@ func (c keysListCmd) Run(ctx context.Context, o output) error {
 		}
 		return show(o, c.JSON, list, "No key was found.", printKeys)
 	})
-}
-
-// withKeys calls do with the keys of a database that exists.
-func (f databaseFlags) withKeys(ctx context.Context, do func(store.Keys) error) error {
-	settings, err := f.load()
-	if err != nil {
-		return err
-	}
-	return withDatabase(ctx, settings, false, func(db store.Store) error { return do(db) })
 }
 
 // A keyInfo describes a key without its secret.
@@ -191,8 +178,8 @@ type keysRevokeCmd struct {
 	databaseFlags
 }
 
-func (c keysRevokeCmd) Run(ctx context.Context, o output) error {
-	return c.withKeys(ctx, func(db store.Keys) error {
+func (c keysRevokeCmd) Run(ctx context.Context, o output, settings *config.Config) error {
+	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		now := time.Now()
 		key, err := db.RevokeKey(ctx, c.ID, now, actor())
 		if err != nil {
@@ -232,13 +219,9 @@ func (keysRotateCmd) Help() string {
 the new key goes to standard output. The key is shown only now.`
 }
 
-func (c keysRotateCmd) Run(ctx context.Context, o output) error {
+func (c keysRotateCmd) Run(ctx context.Context, o output, settings *config.Config) error {
 	if err := o.checkReadable(); err != nil {
 		return usageError{fmt.Errorf("keys rotate: %w", err)}
-	}
-	settings, err := c.load()
-	if err != nil {
-		return err
 	}
 	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		old, err := db.Key(ctx, c.ID)

@@ -10,10 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
 
-type plansCmd struct {
-	JSON bool `help:"Print JSON."`
-	configFlag
-}
+type plansCmd struct{ configFlag }
 
 // Help is shown by --help.
 func (plansCmd) Help() string {
@@ -21,17 +18,8 @@ func (plansCmd) Help() string {
 its exit code is 2.`
 }
 
-func (c plansCmd) Run(o output) error {
-	settings, err := c.load()
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		err = printJSON(o.out, plansJSON(settings))
-	} else {
-		err = printPlans(o.out, settings)
-	}
-	if err != nil {
+func (plansCmd) Run(o output, settings *config.Config) error {
+	if err := printPlans(o.out, settings); err != nil {
 		return err
 	}
 	// The plans are shown nevertheless: the environment of the server may have what is
@@ -40,50 +28,6 @@ func (c plansCmd) Run(o output) error {
 		return usageError{err}
 	}
 	return nil
-}
-
-type planJSON struct {
-	Name   string            `json:"name"`
-	Quotas []ratelimit.Quota `json:"quotas,omitempty"`
-	Custom bool              `json:"custom,omitempty"`
-
-	Suspended bool `json:"suspended,omitempty"`
-	Unlimited bool `json:"unlimited,omitempty"`
-}
-
-type plansAnswer struct {
-	Plans     []planJSON        `json:"plans"`
-	Anonymous []ratelimit.Quota `json:"anonymous"`
-	Uncharged []ratelimit.Quota `json:"uncharged"`
-	Penalty   *penaltyJSON      `json:"penalty,omitempty"` // nil: there are no bans
-}
-
-type penaltyJSON struct {
-	Strikes int    `json:"strikes"`
-	Grace   string `json:"grace"`
-	Decay   string `json:"decay"`
-	Ban     string `json:"ban"`
-	Growth  int    `json:"growth"`
-	Max     string `json:"max"`
-	Forgive string `json:"forgive"`
-}
-
-func plansJSON(c *config.Config) plansAnswer {
-	answer := plansAnswer{Anonymous: c.Anonymous.Quotas(), Uncharged: c.Uncharged.Quotas()}
-	if p := c.Penalty; p.Strikes > 0 {
-		answer.Penalty = &penaltyJSON{
-			Strikes: p.Strikes, Grace: duration.Format(p.Grace), Decay: duration.Format(p.Decay),
-			Ban: duration.Format(p.Ban), Growth: p.Growth, Max: duration.Format(p.Max), Forgive: duration.Format(p.Forgive),
-		}
-	}
-	for _, p := range c.Plans {
-		plan := planJSON{Name: p.Name, Custom: p.Fixed == nil, Suspended: p.Word == "suspended", Unlimited: p.Word == "unlimited"}
-		if p.Fixed != nil {
-			plan.Quotas = p.Fixed.Quotas()
-		}
-		answer.Plans = append(answer.Plans, plan)
-	}
-	return answer
 }
 
 func printPlans(w io.Writer, c *config.Config) error {
@@ -121,16 +65,9 @@ func penaltyText(p ratelimit.Penalty) string {
 	if p.Strikes == 0 {
 		return "Bans are turned off."
 	}
-	strikes := fmt.Sprintf("%d strikes start", p.Strikes)
-	if p.Strikes == 1 {
-		strikes = "1 strike starts"
-	}
-	further := fmt.Sprintf("Each further ban is %d times as long, up to %s;\n"+
-		"each %s without a ban undoes one increase.", p.Growth, duration.Format(p.Max), duration.Format(p.Forgive))
-	if p.Growth == 1 {
-		further = "Further bans are as long."
-	}
 	return fmt.Sprintf("A client that keeps sending requests after a 429 collects strikes: one for each further 429,\n"+
 		"except within %s of the first one. One strike is forgotten every %s.\n"+
-		"More than %s a ban of %s. %s", duration.Format(p.Grace), duration.Format(p.Decay), strikes, duration.Format(p.Ban), further)
+		"After more than %d a ban of %s starts. Each further ban is %d times as long, up to %s;\n"+
+		"each %s without a ban undoes one increase.", duration.Format(p.Grace), duration.Format(p.Decay),
+		p.Strikes, duration.Format(p.Ban), p.Growth, duration.Format(p.Max), duration.Format(p.Forgive))
 }

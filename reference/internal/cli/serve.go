@@ -92,6 +92,9 @@ func (f configFlag) load() (*config.Config, error) {
 	return load(config.Flags{"config": f.Config})
 }
 
+// ProvideSettings makes the settings an argument of Run.
+func (f configFlag) ProvideSettings() (*config.Config, error) { return f.load() }
+
 // databaseFlags are for commands that open the database.
 type databaseFlags struct {
 	configFlag
@@ -101,6 +104,9 @@ type databaseFlags struct {
 func (f databaseFlags) load() (*config.Config, error) {
 	return load(config.Flags{"config": f.Config, "database": f.Database})
 }
+
+// ProvideSettings makes the settings an argument of Run.
+func (f databaseFlags) ProvideSettings() (*config.Config, error) { return f.load() }
 
 // load reads the settings for a command that does not serve.
 func load(flags config.Flags) (*config.Config, error) {

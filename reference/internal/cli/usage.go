@@ -24,11 +24,7 @@ func (usageCmd) Help() string {
 any. All keys of an owner share the usage; those of different plans differ in their limits.`
 }
 
-func (c usageCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c usageCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	u, err := client.Usage(ctx, string(c.Owner))
 	if err != nil {
 		return err
