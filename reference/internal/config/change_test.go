@@ -20,14 +20,9 @@ func TestChanges(t *testing.T) {
 			{Setting: "plans.gone", Old: "custom"},
 			{Setting: "plans.new", New: "custom"},
 		}},
-		{"a plan without quotas", "plans: {free: [60/minute], paid: unlimited}", "plans: {free: suspended, paid: [1/day]}", []Change{
-			{Setting: "plans.free", Old: "[60/minute]", New: "suspended"},
-			{Setting: "plans.paid", Old: "unlimited", New: "[1/day]"},
-		}},
 		{"the penalty", "", "penalty: {ban: 90s, strikes: 3}", []Change{
 			{Setting: "penalty.strikes", Old: "10", New: "3"}, {Setting: "penalty.ban", Old: "1m", New: "90s"},
 		}},
-		{"bans turned off", "", "penalty: {strikes: 0}", []Change{{Setting: "penalty.strikes", Old: "10", New: "0"}}},
 		{"lists", "cors_origins: [https://a.example, https://b.example]", "cors_origins: [https://b.example, https://c.example]\ntrusted_proxies: [10.0.0.1]", []Change{
 			{Setting: "trusted_proxies", New: "10.0.0.1"},
 			{Setting: "cors_origins", Old: "https://a.example", New: "https://c.example"},
