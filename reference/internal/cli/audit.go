@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (c auditCmd) Run(ctx context.Context, o output, settings *config.Config) er
 func printAudit(w io.Writer, entries []store.AuditEntry) error {
 	t := newTable(w, "TIME", "ACTOR", "FROM", "ACTION", "TARGET", "DETAIL")
 	for _, e := range entries {
-		t.row(showTime(e.At), e.Actor, orDash(e.From), e.Action, e.Target, orDash(e.Detail))
+		t.row(showTime(e.At), e.Actor, cmp.Or(e.From, "-"), e.Action, e.Target, cmp.Or(e.Detail, "-"))
 	}
 	return t.flush()
 }

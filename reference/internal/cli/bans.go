@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func (c bansListCmd) Run(ctx context.Context, o output, client admin.Client) err
 func printBans(w io.Writer, bans []admin.Ban) error {
 	t := newTable(w, "OWNER", "NETWORK", "ENDS", "LEVEL", "REASON")
 	for _, b := range bans {
-		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), strconv.Itoa(b.Level), b.Reason)
+		t.row(cmp.Or(b.Owner, "-"), cmp.Or(b.Network, "-"), showTime(b.Ends), strconv.Itoa(b.Level), b.Reason)
 	}
 	return t.flush()
 }

@@ -60,13 +60,6 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 // showable quotes text with characters that are invisible or change how other text is
 // shown, such as zero-width spaces, bidirectional controls and spaces at an end. Different
 // texts are shown differently.

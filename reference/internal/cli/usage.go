@@ -66,17 +66,17 @@ func printPlanUsage(w io.Writer, plans []admin.PlanUsage) error {
 	fmt.Fprintln(w)
 	t := newTable(w, "PLAN", "QUOTA", "USED", "LEFT", "RESET", "STRIKES LEFT")
 	for _, p := range plans {
-		if p.Error != "" {
-			t.row(p.Plan, p.Error)
-			continue
-		}
-		if p.Suspended || p.Unlimited {
-			t.row(p.Plan, map[bool]string{true: "suspended", false: "unlimited"}[p.Suspended])
-			continue
-		}
 		strikes := "-"
 		if p.StrikesLeft != nil {
 			strikes = strconv.Itoa(*p.StrikesLeft)
+		}
+		switch { // then there are no quotas
+		case p.Error != "":
+			t.row(p.Plan, p.Error)
+		case p.Suspended:
+			t.row(p.Plan, "suspended")
+		case p.Unlimited:
+			t.row(p.Plan, "unlimited")
 		}
 		for _, q := range p.Quotas {
 			quota, used := quotaTexts(q)

@@ -98,6 +98,9 @@ func (s *Source) parse(f file) (*Config, error) {
 func (r *reader) sort(m member, settings []setting, inFile map[string]node) {
 	for _, s := range settings {
 		switch {
+		case strings.Contains(m.name, "."): // "log.level: warn" would be a second way to say it
+			m.unknown()
+			return
 		case s.name == m.path:
 			inFile[s.name] = m.node
 			return
