@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
+
+	"modernc.org/sqlite"
 )
 
 // A Report says what is in a file that was found whole.
@@ -38,57 +38,59 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 		return Report{}, err
 	}
 	defer db.Close()
-	switch version, err := f.inspect(ctx, db); {
-	case err != nil:
-		return Report{}, err
-	case version == 0:
-		return Report{}, fmt.Errorf("database %s is empty; there is nothing to back up", f.name)
-	}
 	if to, err = filepath.Abs(to); err != nil {
 		return Report{}, err
 	}
-	err = f.copyTo(ctx, db, to, func(partial file) (err error) {
-		r, err = partial.verifyOwn(ctx)
+	_, err = f.copyDatabase(ctx, db, to, func(partial file) (err error) {
+		r, err = partial.verify(ctx)
 		return err
 	})
 	return r, err
 }
 
-// verifyOwn is verify for a file that this process has made. Only if it may be written to,
-// SQLite examines the constraints too.
-func (f file) verifyOwn(ctx context.Context) (Report, error) {
-	return f.verify(ctx, func() (*sql.DB, error) { return f.connect(1, "query_only(1)") })
+// copyDatabase is copyTo for a database of petstore. It returns the version of its schema.
+func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string, check func(partial file) error) (version int64, err error) {
+	err = f.snapshot(ctx, db, func(conn *sql.Conn) (err error) {
+		if version, err = f.inspect(ctx, conn); err != nil {
+			return err
+		}
+		if version == 0 {
+			return fmt.Errorf("database %s is empty", f.name)
+		}
+		return f.copyTo(ctx, conn, to, check)
+	})
+	return version, err
 }
 
-// verify examines a file that nothing else uses. It returns an error unless SQLite finds the
-// file whole, each row refers to rows that exist, and the schema is that of this program.
-func (f file) verify(ctx context.Context, connect func() (*sql.DB, error)) (r Report, err error) {
-	db, err := connect()
+// verify examines a copy that nothing else uses. It returns an error unless SQLite finds it
+// whole, each row refers to rows that exist, and the schema is that of this program.
+func (f file) verify(ctx context.Context) (r Report, err error) {
+	db, err := f.connect(1, "query_only(1)")
 	if err != nil {
 		return r, err
 	}
 	defer db.Close()
-	if r.Schema, err = f.inspect(ctx, db); err != nil {
-		return r, err
-	}
-	if r.Schema == 0 {
-		return r, fmt.Errorf("database %s is empty", f.name)
-	}
-	f.progress("checking", 0, 0)
-	for _, text := range []string{integrityText, referencesText} {
-		problems, err := allRows(ctx, db, scanText, text)
+	err = f.snapshot(ctx, db, func(conn *sql.Conn) error {
+		if r.Schema, err = f.inspect(ctx, conn); err != nil {
+			return err
+		}
+		f.progress("checking", 0, 0)
+		for _, text := range []string{integrityText, referencesText} {
+			problems, err := allRows(ctx, conn, scanText, text)
+			if err != nil {
+				return f.explain("check", err)
+			}
+			if len(problems) > 0 && problems[0] != "ok" {
+				return fmt.Errorf("database %s is damaged: %s", f.name, strings.Join(strings.Fields(problems[0]), " "))
+			}
+		}
+		err = conn.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM keys)`).Scan(&r.Pets, &r.Keys)
 		if err != nil {
-			return r, f.explain("check", err)
+			return f.explain("check", err)
 		}
-		if len(problems) > 0 && problems[0] != "ok" {
-			return r, fmt.Errorf("database %s is damaged: %s", f.name, strings.Join(strings.Fields(problems[0]), " "))
-		}
-	}
-	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM keys)`).Scan(&r.Pets, &r.Keys)
-	if err != nil {
-		return r, f.explain("check", err)
-	}
-	return r, nil
+		return nil
+	})
+	return r, err
 }
 
 // What is wrong with a file. Of what is not in a table, SQLite reports all in one row.
@@ -107,7 +109,7 @@ func scanText(row scanner) (text string, err error) {
 // owner can read. Other processes may read and write the database meanwhile. The copy
 // has its name once it is complete and synced to the disk, and check, if it is not nil,
 // has found it good. The error wraps [fs.ErrExist] if there is a file of that name.
-func (f file) copyTo(ctx context.Context, db *sql.DB, to string, check func(partial file) error) (err error) {
+func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string, check func(partial file) error) (err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("%s: %w", to, fs.ErrExist)
 	}
@@ -118,15 +120,19 @@ func (f file) copyTo(ctx context.Context, db *sql.DB, to string, check func(part
 	partial := f.at(temp.Name())
 	defer func() {
 		if err != nil {
-			discard(partial.path, partial.path+"-journal")
+			discard(partial.path)
 		}
 	}()
 	if err := temp.Close(); err != nil {
 		return withoutPath(err)
 	}
-	stop := f.reportCopy(ctx, db, partial.path)
-	_, err = db.ExecContext(ctx, "VACUUM INTO ?", partial.path)
-	stop()
+	err = f.copyPages(ctx, conn, "copying", func(c pageCopier) (*sqlite.Backup, error) {
+		// A copy that is not complete is deleted, so it needs no journal.
+		return c.NewBackup(partial.writeDSN("journal_mode(OFF)"))
+	})
+	if err == nil {
+		err = partial.leaveWAL(ctx)
+	}
 	if err != nil {
 		return explain("copy database "+f.name+" to "+to, err)
 	}
@@ -141,31 +147,39 @@ func (f file) copyTo(ctx context.Context, db *sql.DB, to string, check func(part
 	return rename(partial.path, to)
 }
 
-// reportCopy reports how much of a copy of the database is there, until the returned function
-// is called.
-func (f file) reportCopy(ctx context.Context, db *sql.DB, to string) (stop func()) {
-	const sizeText = `SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`
-	var size int64
-	_ = db.QueryRowContext(ctx, sizeText).Scan(&size) // 0: it is not known
-	ticker, done := time.NewTicker(100*time.Millisecond), make(chan struct{})
-	var reporting sync.WaitGroup
-	reporting.Go(func() {
-		for {
-			select {
-			case <-ticker.C:
-				if info, err := os.Stat(to); err == nil {
-					f.progress("copying", min(info.Size(), size), size)
-				}
-			case <-done:
-				ticker.Stop()
-				return
+// A pageCopier is a connection of the driver.
+type pageCopier interface {
+	NewBackup(to string) (*sqlite.Backup, error)
+	NewRestore(from string) (*sqlite.Backup, error)
+}
+
+// copyPages copies all pages from or to the database of a connection, and says so.
+func (f file) copyPages(ctx context.Context, conn *sql.Conn, doing string, begin func(pageCopier) (*sqlite.Backup, error)) error {
+	return conn.Raw(func(c any) error {
+		b, err := begin(c.(pageCopier))
+		if err != nil {
+			return err
+		}
+		const pages = 1000
+		for more := true; more && err == nil; {
+			if err = ctx.Err(); err == nil {
+				more, err = b.Step(pages)
+				total := b.PageCount()
+				f.progress(doing, int64(total-b.Remaining()), int64(total))
 			}
 		}
+		return errors.Join(err, b.Finish())
 	})
-	return func() {
-		close(done)
-		reporting.Wait()
+}
+
+// leaveWAL has a copy consist of one file, also while it is read.
+func (f file) leaveWAL(ctx context.Context) error {
+	db, err := f.connect(1)
+	if err != nil {
+		return err
 	}
+	_, err = db.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
+	return errors.Join(err, db.Close())
 }
 
 // rename gives a file a new name. It does not replace a file of that name: its error then

@@ -110,8 +110,8 @@ func TestBackupRefuses(t *testing.T) {
 		{"the database itself", path, path, fs.ErrExist, path},
 		{"a directory that does not exist", path, filepath.Join(dir, "x", "y"), nil, "cannot write in the directory " + filepath.Join(dir, "x") + ": no such file"},
 		{"no database", path + "x", filepath.Join(dir, "y"), fs.ErrNotExist, path + "x"},
-		{"an empty database", empty, filepath.Join(dir, "y"), nil, "there is nothing to back up"},
-		{"a database without one of its tables", partial, filepath.Join(dir, "y"), nil, "table daily_use is missing"},
+		{"an empty database", empty, filepath.Join(dir, "y"), nil, "is empty"},
+		{"a database without one of its tables", partial, filepath.Join(dir, "y"), nil, "its schema is not that of this program: table daily_use"},
 	} {
 		_, err := sqlite.Backup(t.Context(), tt.path, tt.to, sqlite.Options{})
 		if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
@@ -153,14 +153,12 @@ func TestBackupFindsDamage(t *testing.T) {
 	}{
 		{"a status that does not exist", sqlText(`PRAGMA ignore_check_constraints = 1`, `UPDATE pets SET status = 'lost'`), "CHECK constraint failed in pets"},
 		{"an idempotency key without its pet", sqlText(`UPDATE pets SET id = 9`), "a row of idempotency_keys refers to a row of pets that does not exist"},
-		{"a missing table", sqlText(`DROP TABLE daily_use`), "table daily_use is missing"},
-		{"a missing column", sqlText(`ALTER TABLE pets RENAME COLUMN name TO title`), "table pets is not as this program makes it"},
-		{"a missing index, and a table", sqlText(`DROP INDEX pets_by_status`, `CREATE TABLE spy (id)`),
-			"index pets_by_status is missing, table spy does not belong to this program"},
-		{"a trigger with the name of a table", sqlText(`CREATE TRIGGER goose_db_version AFTER INSERT ON keys BEGIN SELECT 1; END`),
-			"trigger goose_db_version does not belong to this program"},
-		{"a view", sqlText(`CREATE VIEW spy AS SELECT digest FROM keys`), "view spy does not belong to this program"},
-		{"an index", sqlText(`CREATE UNIQUE INDEX spy ON pets (name)`), "index spy does not belong to this program"},
+		{"a missing table", sqlText(`DROP TABLE daily_use`), "its schema is not that of this program: table daily_use"},
+		{"a missing column", sqlText(`ALTER TABLE pets RENAME COLUMN name TO title`), "index pets_by_status"},
+		{"a missing index, and a table", sqlText(`DROP INDEX pets_by_status`, `CREATE TABLE spy (id)`), "index pets_by_status"},
+		{"a trigger with the name of a table", sqlText(`CREATE TRIGGER goose_db_version AFTER INSERT ON keys BEGIN SELECT 1; END`), "trigger goose_db_version"},
+		{"a view", sqlText(`CREATE VIEW spy AS SELECT digest FROM keys`), "view spy"},
+		{"an index", sqlText(`CREATE UNIQUE INDEX spy ON pets (name)`), "index spy"},
 		{"overwritten in the middle", overwrite(4096, 8192), "is damaged"},
 		{"cut off", content(func(b []byte) []byte { return b[:5*4096] }), "is damaged"},
 		{"overwritten header", overwrite(0, 100), "is not a SQLite database"},
@@ -254,7 +252,7 @@ func TestExportRefuses(t *testing.T) {
 		{name: "a newer version", harm: []string{`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`},
 			want: "a newer version of this program wrote it (schema 99, this version knows"},
 		{name: "another program", harm: []string{`PRAGMA application_id = 7`}, want: "it belongs to another program"},
-		{name: "a missing table", harm: []string{`DROP TABLE daily_use`}, want: "table daily_use is missing"},
+		{name: "a missing table", harm: []string{`DROP TABLE daily_use`}, want: "its schema is not that of this program: table daily_use"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, _ := filled(t)

@@ -238,7 +238,7 @@ func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
 	must(t, errors.Join(os.Chmod(path, 0o444), os.Chmod(dir, 0o777)))
 	for _, name := range []string{"open", "back up"} {
 		out, err := runAsNobody(t, name, path)
-		if err == nil || !strings.Contains(string(out), "it cannot be written; check that this user may write to the file") {
+		if err == nil || !strings.Contains(string(out), "it cannot be opened or written; check the rights of this user") {
 			t.Errorf("%s: %v: %s, want that the file cannot be written", name, err, out)
 		}
 		checkLeft(t, path, "pets.db")

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -31,11 +30,10 @@ func isBusy(err error) bool {
 // file open.
 var ErrInUse = errors.New("in use by another process")
 
-// isDamaged reports whether err says that a file is damaged, not a database, or does not
-// have the schema that this program makes.
+// isDamaged reports whether err says that a file is damaged or not a database.
 func isDamaged(err error) bool {
 	p := primary(code(err))
-	return errors.Is(err, errSchema) || p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
+	return p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
 }
 
 // explain returns an error that says what failed, why, and what an operator can do. If
@@ -56,10 +54,8 @@ func explain(doing string, err error) error {
 		return unavailable(doing, "the disk cannot be read or written", err)
 	case sqlite3.SQLITE_NOMEM:
 		return unavailable(doing, "out of memory", err)
-	case sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%s: it cannot be opened; check that this user may write to the file and its directory: %w", doing, err)
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("%s: it cannot be written; check that this user may write to the file and its directory: %w", doing, err)
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return cannotWrite(doing, err)
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%s: it is not a SQLite database: %w", doing, err)
 	case sqlite3.SQLITE_CORRUPT:
@@ -69,6 +65,10 @@ func explain(doing string, err error) error {
 	}
 }
 
+func cannotWrite(doing string, err error) error {
+	return fmt.Errorf("%s: it cannot be opened or written; check the rights of this user on the file and its directory: %w", doing, err)
+}
+
 func unavailable(doing, why string, err error) error {
 	return fmt.Errorf("%s: %w: %s: %w", doing, store.ErrUnavailable, why, err)
 }
@@ -76,19 +76,4 @@ func unavailable(doing, why string, err error) error {
 // explain is for operations on the whole file.
 func (f file) explain(doing string, err error) error {
 	return explain(doing+" database "+f.name, err)
-}
-
-// wrap adds to the error of a call, if there is one, what the call was doing.
-func wrap(f file, closed *atomic.Bool, doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case code(err) != sqlite3.SQLITE_OK:
-		return explain(doing+": database "+f.name, err)
-	case closed.Load() && !errors.Is(err, store.ErrUnavailable):
-		// The error of database/sql cannot be tested for.
-		return fmt.Errorf("%s: %w", doing, errClosed)
-	default:
-		return fmt.Errorf("%s: %w", doing, err)
-	}
 }

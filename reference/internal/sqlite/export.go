@@ -19,8 +19,8 @@ import (
 // only a log that a killed process has left is moved into it, as by every program that
 // opens it.
 //
-// A file that is damaged is refused. The error wraps [ErrInUse] if another process has the file open, [fs.ErrNotExist] if
-// there is none, or is that of do.
+// A file that is damaged is refused. The error wraps [ErrInUse] if another process has the
+// file open, [fs.ErrNotExist] if there is none, or is that of do.
 func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (err error) {
 	f, err := o.existingFile(path)
 	if err != nil {
@@ -29,19 +29,18 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 	if err := f.checkUnused(ctx); err != nil {
 		return err
 	}
-	r, err := f.verify(ctx, f.connectReadOnly)
-	if err != nil {
-		return err
-	}
 	// Only this user can read the directory.
-	dir, err := makeTemp("petstore-import-*")
+	dir, err := os.MkdirTemp("", "petstore-import-*")
 	if err != nil { // which must not be taken for one about the file
-		return fmt.Errorf("copy database %s first: %v; set TMPDIR to a directory with room for it", f.name, err)
+		return fmt.Errorf("copy database %s first: %v; set TMPDIR to another directory", f.name, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
 	next := f.at(filepath.Join(dir, "copy.db"))
-	if _, err := f.copyUpgraded(ctx, next, r.Schema); err != nil {
-		return fmt.Errorf("copy database %s first: %w; if there is no room, set TMPDIR to a directory with room for it", f.name, err)
+	if _, _, err := f.copyUpgraded(ctx, next); err != nil {
+		return err
 	}
 	db, err := next.connectReadOnly()
 	if err != nil {
@@ -63,15 +62,6 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		x.Tables = append(x.Tables, table)
 	}
 	return do(x)
-}
-
-// makeTemp makes a directory among the temporary files, and returns its absolute path.
-func makeTemp(pattern string) (string, error) {
-	in, err := filepath.Abs(os.TempDir())
-	if err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(in, pattern)
 }
 
 // checkUnused returns [ErrInUse] if another process has the file open, such as a server,

@@ -26,40 +26,6 @@ type file struct {
 	progress func(doing string, done, total int64) // as Options.Progress, never nil
 }
 
-// newFile checks that there is a regular file at path, or creates an empty one.
-func (o Options) newFile(path string) (file, error) {
-	if path == "" {
-		return file{}, errors.New("sqlite: the path of the database is empty")
-	}
-	f, err := o.file(path)
-	if err != nil {
-		return file{}, err
-	}
-
-	// Only its owner can read a new file, and SQLite gives its companions the same
-	// mode. An existing file is not opened here: closing it would release all of
-	// SQLite's locks on it in this process.
-	created, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case err == nil:
-		if err := created.Close(); err != nil {
-			return file{}, fmt.Errorf("create database %s: %w", path, err)
-		}
-		return f, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return file{}, fmt.Errorf("create database %s: the directory %s does not exist", path, filepath.Dir(f.path))
-	case errors.Is(err, fs.ErrExist):
-		// Below.
-	default:
-		return file{}, fmt.Errorf("create database %s: cannot write in the directory %s: %w", path, filepath.Dir(f.path), withoutPath(err))
-	}
-
-	if err := f.checkRegular(); err != nil {
-		return file{}, err
-	}
-	return f, f.checkAccess()
-}
-
 // file returns the file at path, whether or not there is one.
 func (o Options) file(path string) (file, error) {
 	o = o.withDefaults()
@@ -70,36 +36,53 @@ func (o Options) file(path string) (file, error) {
 	return file{path, abs, o.BusyTimeout, o.Progress}, nil
 }
 
-// existingFile checks that there is a regular file at path. Its error wraps
-// [fs.ErrNotExist] if there is none.
+// existingFile returns the regular file at path. Its error wraps [fs.ErrNotExist] if there is
+// none.
 func (o Options) existingFile(path string) (file, error) {
 	f, err := o.file(path)
-	if err != nil {
-		return f, err
+	if err == nil {
+		err = f.checkRegular()
 	}
-	return f, f.checkRegular()
+	return f, err
+}
+
+// openFile returns the file that Open opens. It creates one unless the options forbid
+// that.
+func (o Options) openFile(path string) (file, error) {
+	f, err := o.existingFile(path)
+	switch {
+	case err == nil:
+		return f, f.checkAccess()
+	case !errors.Is(err, fs.ErrNotExist):
+		return f, err
+	case o.NoMigrate:
+		return f, fmt.Errorf("database %s does not exist, and migrate is manual; create it with petstore migrate", path)
+	}
+	return f, f.create()
+}
+
+// create makes an empty file, unless another process does at the same time. Only its owner can
+// read it, and SQLite gives its companions the same mode.
+func (f file) create() error {
+	// A file that exists is not opened here: closing it would release all of SQLite's locks
+	// on it in this process.
+	created, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return f.checkRegular()
+	}
+	if err == nil {
+		err = created.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("create database %s: cannot write in the directory %s: %w", f.name, filepath.Dir(f.path), withoutPath(err))
+	}
+	return nil
 }
 
 // at returns another file, which messages call by the same name.
 func (f file) at(path string) file {
 	f.path = path
 	return f
-}
-
-// openFile returns the file that Open opens. It creates one unless the options forbid
-// that.
-func (o Options) openFile(path string) (file, error) {
-	if !o.NoMigrate {
-		return o.newFile(path)
-	}
-	f, err := o.existingFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return f, fmt.Errorf("database %s does not exist, and migrate is manual; create it with petstore migrate", path)
-	case err != nil:
-		return f, err
-	}
-	return f, f.checkAccess()
 }
 
 func (f file) checkRegular() error {
@@ -117,7 +100,7 @@ func (f file) checkRegular() error {
 // find that out after it has created companions, which then belong to this user.
 func (f file) checkAccess() error {
 	if err := canWrite(f.path); err != nil {
-		return fmt.Errorf("open database %s: it cannot be written; check that this user may write to the file and its directory: %w", f.name, err)
+		return cannotWrite("open database "+f.name, err)
 	}
 	return nil
 }
@@ -140,12 +123,16 @@ func withoutPath(err error) error {
 // connect returns a pool of at most n connections. Each runs the common pragmas and then
 // the given ones.
 func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
-	return f.pool(n, f.dsn(url.Values{"mode": {"rw"}}, append([]string{
+	return f.pool(n, f.writeDSN(pragmas...))
+}
+
+func (f file) writeDSN(pragmas ...string) string {
+	return f.dsn(url.Values{"mode": {"rw"}}, append([]string{
 		"foreign_keys(1)",
 		// On macOS, fsync alone leaves data in the cache of the drive.
 		"fullfsync(1)",
 		"checkpoint_fullfsync(1)",
-	}, pragmas...)...))
+	}, pragmas...)...)
 }
 
 // connectReadOnly returns one connection that changes nothing on the disk. Without a log
@@ -209,35 +196,23 @@ func (f file) dsn(parameters url.Values, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: parameters.Encode()}).String()
 }
 
-// useWAL sets the journal mode of the file to write-ahead log.
+// useWAL sets the journal mode of the file to write-ahead log. SQLite waits for other processes
+// by itself, except where it suspects a deadlock, such as when two of them both turn on the log
+// of a new file.
 func (f file) useWAL(ctx context.Context, db *sql.DB) error {
-	var mode string
-	err := f.retryBusy(ctx, func() error {
-		return db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
-	})
-	if err != nil {
-		return f.explain("open", err)
-	}
-	if mode != "wal" {
-		return fmt.Errorf("open database %s: it does not support a write-ahead log; move it to a local disk", f.name)
-	}
-	return nil
-}
-
-// retryBusy repeats do while the database is busy. SQLite waits by itself up to the busy
-// timeout, except where it suspects a deadlock, such as when two processes both turn on
-// the log of a new file.
-func (f file) retryBusy(ctx context.Context, do func() error) error {
 	const pause = 10 * time.Millisecond
 	for waited := time.Duration(0); ; waited += pause {
-		err := do()
-		if !isBusy(err) || waited >= f.busy {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
+		var mode string
+		err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+		switch {
+		case isBusy(err) && waited < f.busy:
+			time.Sleep(pause)
+		case err != nil:
+			return f.explain("open", err)
+		case mode != "wal":
+			return fmt.Errorf("open database %s: it does not support a write-ahead log; move it to a local disk", f.name)
+		default:
+			return nil
 		}
 	}
 }

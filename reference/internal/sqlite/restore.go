@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -62,15 +59,10 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 	}
 
 	// What is restored is prepared in a file of its own.
-	next := old.at(old.path + ".restore-" + timestamp(at))
+	next := from.at(old.path + ".restore-" + timestamp(at))
 	defer discard(next.path)
-	whole, err := from.verify(ctx, from.connectReadOnly)
-	if err != nil {
+	if r.From, r.Report, err = from.copyUpgraded(ctx, next); err != nil {
 		return Restored{}, err
-	}
-	r.From = whole.Schema
-	if r.Report, err = from.copyUpgraded(ctx, next, r.From); err != nil {
-		return Restored{}, fmt.Errorf("prepare the restore: %w", err)
 	}
 	target, exists, err := old.lock(ctx, r.Schema)
 	if err != nil {
@@ -104,12 +96,6 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 // checkReplaceable returns an error if the file cannot be replaced by a backup, or cannot
 // get this name.
 func (f file) checkReplaceable(backup file) error {
-	if _, err := os.Stat(filepath.Dir(f.path)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("database %s: the directory %s does not exist", f.name, filepath.Dir(f.path))
-	}
-	if to, err := os.Readlink(f.path); err == nil { // realPath follows all others
-		return fmt.Errorf("database %s: it is a symbolic link to %s, which does not exist; remove the link, or mount the disk of that file", f.name, to)
-	}
 	info, err := os.Stat(f.path)
 	if err == nil {
 		if other, err := os.Stat(backup.path); err == nil && os.SameFile(info, other) {
@@ -135,7 +121,7 @@ func inUse(database string) error {
 func (f file) lock(ctx context.Context, version int64) (_ *sql.DB, exists bool, err error) {
 	switch err := f.checkRegular(); {
 	case errors.Is(err, fs.ErrNotExist):
-		db, err := inMemory(ctx, version)
+		db, _, err := inMemory(ctx, version)
 		return db, false, err
 	case err != nil:
 		return nil, false, err
@@ -179,39 +165,32 @@ func (f file) unreadable(err error) error {
 		"move it and its log (-wal) away, restore again, and revoke the keys that the command then names: %w", f.name, err)
 }
 
-// copyUpgraded copies the file, which has a version of the schema, to next, with the newest
-// schema, and verifies that.
-func (f file) copyUpgraded(ctx context.Context, next file, version int64) (r Report, err error) {
+// copyUpgraded copies the file to next, with the newest schema, and verifies that. It returns
+// the version of the schema of the file.
+func (f file) copyUpgraded(ctx context.Context, next file) (version int64, r Report, err error) {
 	from, err := f.connectReadOnly()
 	if err != nil {
-		return r, err
+		return 0, r, err
 	}
 	defer from.Close()
-	if err := f.copyTo(ctx, from, next.path, nil); err != nil {
-		return r, err
+	if version, err = f.copyDatabase(ctx, from, next.path, nil); err != nil {
+		return 0, r, err
 	}
 	db, err := next.connect(1)
 	if err != nil {
-		return r, err
+		return 0, r, err
 	}
-	defer db.Close()
-	provider, latest, err := newProvider(db)
-	if err != nil {
-		return r, err
+	_, err = next.upgrade(ctx, db, version)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return 0, r, err
 	}
-	if err := next.upgrade(ctx, db, provider, version, latest, Options{noCopy: true}); err != nil {
-		return r, err
-	}
-	return next.verifyOwn(ctx)
+	r, err = next.verify(ctx)
+	return version, r, err
 }
 
-// printable quotes a path that an audit entry cannot have.
-func printable(path string) string {
-	if strings.ContainsFunc(path, unicode.IsControl) || !utf8.ValidString(path) {
-		return strconv.Quote(path)
-	}
-	return path
-}
+// printable returns a path as an audit entry can have it: with escapes in place of control
+// characters.
+func printable(path string) string { return strings.Trim(strconv.Quote(path), `"`) }
 
 // The statements of a restore run on the database that is replaced (main), with the one that
 // replaces it attached (restored).
@@ -233,7 +212,8 @@ const (
 )
 
 // merge takes over into next, which replaces the file, what must not be lost: keys and their
-// ends, the audit log, the IDs of pets. It sets the lists of r.
+// ends, the audit log, the IDs of pets. It sets what r says
+// about keys.
 func (f file) merge(ctx context.Context, db *sql.DB, next file, entry store.AuditEntry, r *Restored) error {
 	if _, err := db.ExecContext(ctx, "ATTACH ? AS restored", next.path); err != nil {
 		return f.explain("restore", err)
@@ -258,14 +238,11 @@ func (f file) merge(ctx context.Context, db *sql.DB, next file, entry store.Audi
 }
 
 func mergeInto(ctx context.Context, tx *sql.Tx, e store.AuditEntry, r *Restored) (err error) {
-	for _, list := range []struct {
-		keys          *[]RestoredKey
-		first, second string
-	}{{&r.Added, "main", "restored"}, {&r.Unknown, "restored", "main"}} {
-		text := fmt.Sprintf(onlyText, list.first, list.second)
-		if *list.keys, err = allRows(ctx, tx, scanRestoredKey, text, e.At.UnixMicro()); err != nil {
-			return err
-		}
+	if r.Added, err = allRows(ctx, tx, scanRestoredKey, fmt.Sprintf(onlyText, "main", "restored"), e.At.UnixMicro()); err != nil {
+		return err
+	}
+	if r.Unknown, err = allRows(ctx, tx, scanRestoredKey, fmt.Sprintf(onlyText, "restored", "main"), e.At.UnixMicro()); err != nil {
+		return err
 	}
 	for _, table := range []string{"keys", "audit"} {
 		var columns string
@@ -297,48 +274,18 @@ func scanRestoredKey(row scanner) (k RestoredKey, err error) {
 // replaceContent keeps the content of the file in another one, and writes that of next to it,
 // in one transaction. The file stays the same one: another process that is waiting for it,
 // such as a server that starts now, must not be left with a file that has lost its name.
-func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep string) (err error) {
-	if err := f.copyTo(ctx, db, keep, nil); err != nil {
+func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep string) error {
+	if err := f.snapshot(ctx, db, func(conn *sql.Conn) error { return f.copyTo(ctx, conn, keep, nil) }); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			discard(keep) // nothing was replaced
-		}
-	}()
 	conn, err := db.Conn(ctx)
-	if err != nil {
-		return f.explain("restore", err)
+	if err == nil {
+		defer conn.Close()
+		err = f.copyPages(ctx, conn, "restoring", func(c pageCopier) (*sqlite.Backup, error) { return c.NewRestore(next.readOnlyDSN()) })
 	}
-	defer conn.Close()
-	info, err := os.Stat(next.path)
 	if err != nil {
-		return err
-	}
-	if err := conn.Raw(func(c any) error { return f.copyPages(ctx, c, next, info.Size()) }); err != nil {
+		discard(keep) // nothing was replaced
 		return f.explain("restore", err)
 	}
 	return nil
 }
-
-// copyPages copies all pages of next to the file, which the connection of the driver has
-// open, or none.
-func (f file) copyPages(ctx context.Context, driver any, next file, size int64) error {
-	b, err := driver.(interface {
-		NewRestore(from string) (*sqlite.Backup, error)
-	}).NewRestore(next.readOnlyDSN())
-	if err != nil {
-		return err
-	}
-	const pages = 1000
-	for done, more := int64(0), true; more && err == nil; done += pages * pageSize {
-		f.progress("restoring", min(done, size), size)
-		if err = ctx.Err(); err == nil {
-			more, err = b.Step(pages)
-		}
-	}
-	return errors.Join(err, b.Finish())
-}
-
-// pageSize is the size of a page of the files that this program makes, in bytes.
-const pageSize = 4096

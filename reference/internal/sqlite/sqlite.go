@@ -52,6 +52,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -72,8 +74,6 @@ type Options struct {
 	// Progress is called while something takes long, some times a second, with what it is
 	// and how many of its units are done. A total of 0 is not known. Nil: it is not called.
 	Progress func(doing string, done, total int64)
-
-	noCopy bool // the file is a copy already
 }
 
 // walLimit is the size in bytes to which the log shrinks again when it can begin anew. It
@@ -98,6 +98,8 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	file
 	store.KeyTable
+	before, schema int64 // versions of the schema: before it was opened, and now; 0: there was none
+
 	closed  atomic.Bool
 	writer  *writer
 	reads   *prepared
@@ -133,7 +135,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.prepare(ctx, writes, o); err != nil {
+	if s.before, s.schema, err = s.prepare(ctx, writes, o); err != nil {
 		return nil, err
 	}
 	if s.writer, err = newWriter(ctx, writes); err != nil {
@@ -195,7 +197,19 @@ func (s *Store) Close() error {
 }
 
 // wrap adds to the error of a call, if there is one, what the call was doing.
-func (s *Store) wrap(doing string, err error) error { return wrap(s.file, &s.closed, doing, err) }
+func (s *Store) wrap(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case code(err) != sqlite3.SQLITE_OK:
+		return explain(doing+": database "+s.name, err)
+	case s.closed.Load() && !errors.Is(err, store.ErrUnavailable):
+		// The error of database/sql cannot be tested for.
+		return fmt.Errorf("%s: %w", doing, errClosed)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}
 
 // PetsVersion returns a number that changes with each commit of this store at once, and
 // with those of others, to whatever they are, after at most 10 milliseconds. See
