@@ -16,7 +16,7 @@ import (
 
 type backupCmd struct {
 	File string `arg:"" help:"The file to write, which must not exist, or - for standard output."`
-	sqliteFlags
+	databaseFlags
 }
 
 // Help is shown by --help.
@@ -33,15 +33,15 @@ petstore restore uses a backup.`
 }
 
 func (c backupCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load(insteadOfBackup)
+	settings, err := c.loadSQLite(insteadOfBackup)
 	if err != nil {
 		return err
 	}
-	// What is not complete is deleted when the command is interrupted.
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
+	if isMissingFile(settings.Database) {
+		return fmt.Errorf("cannot back up: database %s does not exist; choose another with --database", settings.Database)
+	}
 	to := c.File
-	if c.File == "-" {
+	if to == "-" {
 		if isatty.IsTerminal(o.out.Fd()) {
 			return usageError{errors.New("backup: standard output is a terminal; redirect it to a file or to another command")}
 		}
@@ -52,20 +52,18 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 		defer os.RemoveAll(dir)
 		to = filepath.Join(dir, "backup.db")
 	}
-	bar := newProgress()
-	report, err := sqlite.Backup(ctx, settings.Database, to, sqlite.Options{Progress: bar.show})
-	bar.end()
+	var report sqlite.Report
+	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
+		report, err = sqlite.Backup(ctx, settings.Database, to, sqlite.Options{Progress: bar.show})
+		return err
+	})
 	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return fmt.Errorf("cannot back up: %w", context.Cause(ctx))
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("cannot write the backup: %w; choose another name", err)
-	default:
-		return fmt.Errorf("cannot back up: %w", explainMissing(settings.Database, err))
+	case err != nil:
+		return fmt.Errorf("cannot back up: %w", err)
 	}
 	if c.File == "-" {
-		stop() // a signal ends the command, which may wait for a reader
 		if err := moveTo(o.out, to); err != nil {
 			return fmt.Errorf("cannot write the backup: %w", err)
 		}
@@ -98,12 +96,4 @@ func plural[N int | int64](n N, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// explainMissing returns what to do if an error says that the database does not exist.
-func explainMissing(database string, err error) error {
-	if _, statErr := os.Stat(database); errors.Is(statErr, os.ErrNotExist) {
-		return fmt.Errorf("database %s does not exist; choose another with --database", database)
-	}
-	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
-	"github.com/animalstore/gatehouse/reference/internal/postgres"
 )
 
 type migrateCmd struct{ databaseFlags }
@@ -32,7 +31,7 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	}
 	name := database.Redacted(settings.Database)
 	missing := isMissingFile(settings.Database)
-	bar := newProgress()
+	bar := &progress{}
 	from, to, err := database.Migrate(ctx, settings.Database, database.Options{Progress: bar.show, OnUpgrade: func(u database.Upgrade) {
 		bar.end()
 		sayUpgrade(u)
@@ -40,7 +39,7 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	bar.end()
 	switch {
 	case err != nil:
-		return explainName(settings, fmt.Errorf("cannot migrate: %w", err))
+		return fmt.Errorf("cannot migrate: %w", err)
 	case missing:
 		sayCreated(settings.Database)
 		o.say("It has schema %d.", to)
@@ -56,13 +55,7 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 
 type importCmd struct {
 	File string `arg:"" help:"The SQLite file: a backup, or that of a server that has stopped. It is not changed."`
-	postgresFlags
-}
-
-// postgresFlags are for a command that is only for PostgreSQL.
-type postgresFlags struct {
-	configFlag
-	Database *string `placeholder:"URL" help:"The PostgreSQL database, a postgres:// URL; a password is safer in the variable ($$PETSTORE_DATABASE)."`
+	databaseFlags
 }
 
 // Help is shown by --help.
@@ -85,7 +78,7 @@ files; TMPDIR chooses another. The user of PostgreSQL must own the tables.`
 const importNeedsPostgres = "petstore import copies a SQLite file into PostgreSQL, so the database must be a postgres:// URL; to replace a SQLite file use petstore restore"
 
 func (c importCmd) Run(ctx context.Context, o output) error {
-	settings, err := databaseFlags(c.postgresFlags).load()
+	settings, err := c.load()
 	if err != nil {
 		return err
 	}
@@ -95,26 +88,17 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	if database.IsPostgres(c.File) {
 		return usageError{errors.New("petstore import copies a SQLite file, got a URL; set the PostgreSQL database with --database or PETSTORE_DATABASE")}
 	}
-	// The copy of the file is deleted when the command is interrupted.
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	bar := newProgress()
-	n, err := database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
-		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade, Progress: bar.show,
+	if isMissingFile(c.File) {
+		return fmt.Errorf("cannot import: file %s does not exist", c.File)
+	}
+	var n database.Imported
+	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
+		n, err = database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
+			NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade, Progress: bar.show,
+		})
+		return err
 	})
-	bar.end()
-	switch {
-	case err == nil:
-	// An unknown outcome is not hidden by the signal that came meanwhile.
-	case ctx.Err() != nil && !errors.Is(err, postgres.ErrUnknown):
-		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
-	default:
-		if mistake, ok := errors.AsType[usageError](explainName(settings, err)); ok {
-			return mistake
-		}
-		if isMissingFile(c.File) {
-			return fmt.Errorf("cannot import: file %s does not exist", c.File)
-		}
+	if err != nil {
 		return fmt.Errorf("cannot import: %w", err)
 	}
 	o.say("Imported %s into %s: %s, %s.", escape(c.File), database.Redacted(settings.Database), plural(n.Pets, "pet"), plural(n.Keys, "key"))

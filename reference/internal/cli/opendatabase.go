@@ -24,21 +24,13 @@ func withDatabase(ctx context.Context, settings *config.Config, create bool, do 
 		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
 	})
 	if err != nil {
-		return explainName(settings, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if missing {
 		sayCreated(settings.Database)
 	}
 	return do(db)
-}
-
-// explainName turns an error about the name of the database into a usage error.
-func explainName(settings *config.Config, err error) error {
-	if e, ok := errors.AsType[*database.NameError](err); ok {
-		return usageError{settings.Errorf("database", "%w", e)}
-	}
-	return err
 }
 
 // isMissingFile reports whether a database is a SQLite file that does not exist.
@@ -53,7 +45,7 @@ func isMissingFile(name string) bool {
 // sayCreated reports that a database was created, with its directory: in a directory
 // that is not the server's, the server does not find it, nor the keys in it.
 func sayCreated(file string) {
-	output{err: os.Stderr}.say("Created database %s.", fullName(file))
+	fmt.Fprintf(os.Stderr, "Created database %s.\n", fullName(file))
 }
 
 // fullName returns the name of a database without its password, and of a file with its directory.
@@ -70,15 +62,10 @@ func fullName(name string) string {
 // sayUpgrade reports that the database is upgraded, and where a copy of the older one is
 // kept.
 func sayUpgrade(u database.Upgrade) {
-	o := output{err: os.Stderr}
-	o.say("Upgrading database %s from schema %d to %d.%s", u.Database, u.From, u.To, copyText(u.Copy))
-}
-
-func copyText(path string) string {
-	if path == "" {
-		return ""
+	fmt.Fprintf(os.Stderr, "Upgrading database %s from schema %d to %d.\n", u.Database, u.From, u.To)
+	if u.Copy != "" {
+		fmt.Fprintf(os.Stderr, "A copy of the older one is %s.\n", u.Copy)
 	}
-	return " A copy of the older one is " + path + "."
 }
 
 // The tools for PostgreSQL, by the command that is only for SQLite.
@@ -87,16 +74,10 @@ const (
 	insteadOfRestore = "petstore restore replaces SQLite files; for PostgreSQL use pg_restore, and then revoke the keys that were revoked since the backup"
 )
 
-// sqliteFlags are for commands that are only for SQLite.
-type sqliteFlags struct {
-	configFlag
-	Database *string `placeholder:"FILE" help:"The SQLite file ($$PETSTORE_DATABASE)."`
-}
-
-// load returns the settings. If the database is PostgreSQL, the error says what to use
-// instead.
-func (f sqliteFlags) load(instead string) (*config.Config, error) {
-	c, err := databaseFlags(f).load()
+// loadSQLite is load for a command that is only for SQLite. If the database is PostgreSQL, the
+// error says what to use instead.
+func (f databaseFlags) loadSQLite(instead string) (*config.Config, error) {
+	c, err := f.load()
 	if err == nil && database.IsPostgres(c.Database) {
 		err = usageError{c.Errorf("database", "%s", instead)}
 	}

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
@@ -12,7 +10,7 @@ import (
 
 type restoreCmd struct {
 	Backup string `arg:"" help:"The backup, as petstore backup makes it. It is not changed."`
-	sqliteFlags
+	databaseFlags
 }
 
 // Help is shown by --help.
@@ -34,39 +32,25 @@ The directory of the database needs room for three more copies of it.`
 }
 
 func (c restoreCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load(insteadOfRestore)
+	settings, err := c.loadSQLite(insteadOfRestore)
 	if err != nil {
 		return err
 	}
-	// What is not complete is deleted when the command is interrupted.
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	bar := newProgress()
-	r, err := sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(),
-		sqlite.Options{BusyTimeout: restoreWait, Progress: bar.show})
-	bar.end()
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return fmt.Errorf("cannot restore: %w; the database is as it was", context.Cause(ctx))
-	case errors.Is(err, fs.ErrNotExist):
+	if isMissingFile(c.Backup) {
 		return fmt.Errorf("cannot restore: backup %s does not exist", c.Backup)
-	default:
+	}
+	var r sqlite.Restored
+	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
+		r, err = sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{Progress: bar.show})
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("cannot restore: %w", err)
 	}
 	o.say("Restored %s from %s: %s.", settings.Database, c.Backup, contents(r.Report))
 	if r.From < r.Schema {
 		o.say("The backup had schema %d and was upgraded to %d.", r.From, r.Schema)
 	}
-	o.sayReplaced(r)
-	return nil
-}
-
-// restoreWait is how long a restore waits for other commands that have the database open.
-const restoreWait = 2 * time.Second
-
-// sayReplaced says what became of the database that was replaced and of its keys.
-func (o output) sayReplaced(r sqlite.Restored) {
 	if r.Replaced == "" {
 		o.say("There was no database, so keys that were revoked since the backup are not known.")
 	} else {
@@ -74,6 +58,7 @@ func (o output) sayReplaced(r sqlite.Restored) {
 	}
 	o.sayKeys(r.Unknown, "These keys are valid, and may have been revoked since the backup; revoke those that must not be:")
 	o.sayKeys(r.Added, "These keys were created since the backup, and keep working:")
+	return nil
 }
 
 // sayKeys names keys under a heading, if there are any.

@@ -40,31 +40,14 @@ type Options struct {
 	Progress func(doing string, done, total int64)
 }
 
-// An Upgrade is that of a database with an older schema.
-type Upgrade struct {
-	Database string // for messages, without a password
-	From, To int64  // versions of the schema
-	Copy     string // path of the copy of a SQLite file as it was before; "" for PostgreSQL
-}
+// An Upgrade is that of a database with an older schema. PostgreSQL has no copy.
+type Upgrade = sqlite.Upgrade
 
-// A NameError is an error about the name of a database: a retry cannot fix it, and nothing
-// was done.
-type NameError struct{ Err error }
-
-func (e *NameError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *NameError) Unwrap() error { return e.Err }
-
-// Open opens the database with this name. It creates a SQLite file that does not exist,
-// and the tables in a database that has none. The error wraps [store.ErrUnavailable] if
-// PostgreSQL cannot be reached now, so that a later call can succeed. It is a [*NameError]
-// if name does not say how to reach it.
+// Open opens the database with this name, which [Check] accepts. It creates a SQLite file that
+// does not exist, and the tables in a database that has none. The error wraps
+// [store.ErrUnavailable] if PostgreSQL cannot be reached now, so that a later call can succeed.
 func Open(ctx context.Context, name string, o Options) (store.Store, error) {
 	if IsPostgres(name) {
-		if err := postgres.Check(name); err != nil {
-			return nil, &NameError{err}
-		}
 		return opened(postgres.Open(ctx, name, o.postgres(name)))
 	}
 	return opened(sqlite.Open(ctx, name, o.sqlite()))
@@ -74,9 +57,6 @@ func Open(ctx context.Context, name string, o Options) (store.Store, error) {
 // and after. From is 0 if there was none. The errors are those of Open.
 func Migrate(ctx context.Context, name string, o Options) (from, to int64, err error) {
 	if IsPostgres(name) {
-		if err := postgres.Check(name); err != nil {
-			return 0, 0, &NameError{err}
-		}
 		return postgres.Migrate(ctx, name)
 	}
 	return sqlite.Migrate(ctx, name, o.sqlite())
@@ -93,17 +73,13 @@ func opened[S store.Store](s S, err error) (store.Store, error) {
 func (o Options) postgres(name string) postgres.Options {
 	options := postgres.Options{NoMigrate: o.NoMigrate, Timeout: o.Timeout}
 	if o.OnUpgrade != nil {
-		options.OnUpgrade = func(from, to int64) { o.OnUpgrade(Upgrade{Redacted(name), from, to, ""}) }
+		options.OnUpgrade = func(from, to int64) { o.OnUpgrade(Upgrade{Database: Redacted(name), From: from, To: to}) }
 	}
 	return options
 }
 
 func (o Options) sqlite() sqlite.Options {
-	options := sqlite.Options{NoMigrate: o.NoMigrate, Progress: o.Progress}
-	if o.OnUpgrade != nil {
-		options.OnUpgrade = func(u sqlite.Upgrade) { o.OnUpgrade(Upgrade{u.File, u.From, u.To, u.Copy}) }
-	}
-	return options
+	return sqlite.Options{NoMigrate: o.NoMigrate, OnUpgrade: o.OnUpgrade, Progress: o.Progress}
 }
 
 // host is the pattern of one host in a URL, with or without a port. It may be empty: then
@@ -125,9 +101,9 @@ func IsPostgres(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
-// Check returns an error if name is neither the name of a file nor a URL of PostgreSQL.
-// The error follows the name of the setting, and does not repeat name, which can have a
-// password.
+// Check returns an error if name is neither the name of a file nor a URL of PostgreSQL that
+// says how to connect: see [postgres.Check]. The error follows the name of the setting, and does
+// not have the password.
 func Check(name string) error {
 	switch {
 	case name == "":
@@ -138,7 +114,7 @@ func Check(name string) error {
 		return errors.New("must be a URL such as postgres://user:password@host:5432/database; " +
 			"in the user, the password and the values after ? write other characters than letters, digits and - . _ ~ percent-encoded, such as %40 for @")
 	case IsPostgres(name):
-		return nil
+		return postgres.Check(name)
 	case strings.Contains(name, "://"):
 		return errors.New("must be a SQLite file such as petstore.db, or a postgres:// URL, got another URL")
 	case keyword.MatchString(name):
@@ -199,30 +175,21 @@ func PoolOf(db store.Store) func() Pool {
 // Imported says what [Import] has copied.
 type Imported struct{ Pets, Keys int64 }
 
-// Import copies everything in a SQLite file into the PostgreSQL database with this name,
+// Import copies everything in a SQLite file into the PostgreSQL database with this URL,
 // all or nothing. It creates or upgrades the tables as [Open] does. The file is a backup, or
 // that of a server that has stopped, and is not changed; see [sqlite.Export]. The error
 // wraps [postgres.ErrNotEmpty] if the database has content, and [fs.ErrNotExist] if there is
 // no file.
 func Import(ctx context.Context, name, file string, by store.Actor, at time.Time, o Options) (n Imported, err error) {
-	if !IsPostgres(name) {
-		return n, errors.New("import: the database must be PostgreSQL")
-	}
-	if err := postgres.Check(name); err != nil {
-		return n, &NameError{err}
-	}
 	to, err := postgres.Open(ctx, name, o.postgres(name))
 	if err != nil {
 		return n, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait, Progress: o.Progress}, func(x store.Export) error {
+	err = sqlite.Export(ctx, file, o.sqlite(), func(x store.Export) error {
 		copied, err := to.Import(ctx, x, by, at)
 		n = Imported{Pets: copied["pets"], Keys: copied["keys"]}
 		return err
 	})
 	return n, err
 }
-
-// importWait is how long an import waits for other commands that have the file open.
-const importWait = 2 * time.Second

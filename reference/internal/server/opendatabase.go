@@ -36,9 +36,6 @@ func (s *server) openDatabase(ctx context.Context) (store.Store, error) {
 	var logged time.Time
 	for {
 		db, err := database.Open(ctx, c.Database, options)
-		if e, ok := errors.AsType[*database.NameError](err); ok {
-			return nil, SettingError{c.Errorf("database", "%w", e)}
-		}
 		if err == nil && !logged.IsZero() {
 			s.Logger.Info("the database can be reached")
 		}

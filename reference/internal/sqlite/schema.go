@@ -146,7 +146,7 @@ func Migrate(ctx context.Context, path string, o Options) (from, to int64, err e
 
 // An Upgrade is that of a file of an older version.
 type Upgrade struct {
-	File     string // as it was given to Open
+	Database string // as it was given to Open
 	From, To int64  // versions of the schema
 	Copy     string // path of the copy of the file as it was before
 }

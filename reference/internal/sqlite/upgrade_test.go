@@ -64,7 +64,7 @@ func TestMigrate(t *testing.T) {
 	if len(upgrades) != 1 || len(copies(t, older)) != 1 {
 		t.Fatalf("upgrades are %v and copies %v, want one", upgrades, copies(t, older))
 	}
-	if diff := cmp.Diff(sqlite.Upgrade{File: older, From: sqlite.Version, To: latest, Copy: copies(t, older)[0]}, upgrades[0]); diff != "" {
+	if diff := cmp.Diff(sqlite.Upgrade{Database: older, From: sqlite.Version, To: latest, Copy: copies(t, older)[0]}, upgrades[0]); diff != "" {
 		t.Errorf("the upgrade (-want +got):\n%s", diff)
 	}
 	checkCopy(t, upgrades[0])
