@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 type restoreCmd struct {
@@ -62,7 +63,7 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 }
 
 // sayKeys names keys under a heading, if there are any.
-func (o output) sayKeys(keys []sqlite.RestoredKey, heading string) {
+func (o output) sayKeys(keys []store.Key, heading string) {
 	if len(keys) == 0 {
 		return
 	}

@@ -107,8 +107,8 @@ func scanText(row scanner) (text string, err error) {
 
 // copyTo writes a copy of the database, as of one instant, to a new file that only its
 // owner can read. Other processes may read and write the database meanwhile. The copy
-// has its name once it is complete and synced to the disk, and check, if it is not nil,
-// has found it good. The error wraps [fs.ErrExist] if there is a file of that name.
+// has its name once it is complete and SQLite has synced it to the disk, and check, if it is
+// not nil, has found it good. The error wraps [fs.ErrExist] if there is a file of that name.
 func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string, check func(partial file) error) (err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("%s: %w", to, fs.ErrExist)
@@ -120,7 +120,7 @@ func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string, check func(
 	partial := f.at(temp.Name())
 	defer func() {
 		if err != nil {
-			discard(partial.path)
+			_ = os.Remove(partial.path)
 		}
 	}()
 	if err := temp.Close(); err != nil {
@@ -128,7 +128,7 @@ func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string, check func(
 	}
 	err = f.copyPages(ctx, conn, "copying", func(c pageCopier) (*sqlite.Backup, error) {
 		// A copy that is not complete is deleted, so it needs no journal.
-		return c.NewBackup(partial.writeDSN("journal_mode(OFF)"))
+		return c.NewBackup(partial.dsn("rw", "journal_mode(OFF)"))
 	})
 	if err == nil {
 		err = partial.leaveWAL(ctx)
@@ -140,9 +140,6 @@ func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string, check func(
 		if err := check(partial); err != nil {
 			return err
 		}
-	}
-	if err := syncFile(partial.path); err != nil {
-		return fmt.Errorf("sync %s: %w", to, withoutPath(err))
 	}
 	return rename(partial.path, to)
 }
@@ -187,7 +184,7 @@ func (f file) leaveWAL(ctx context.Context) error {
 func rename(from, to string) error {
 	switch err := os.Link(from, to); {
 	case err == nil:
-		discard(from)
+		_ = os.Remove(from) // the other name stays
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s: %w", to, fs.ErrExist)
 	default: // a file system without hard links
@@ -199,24 +196,9 @@ func rename(from, to string) error {
 	return nil
 }
 
-func syncFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 // syncDir makes a new name in a directory durable, where the system can do that.
 func syncDir(path string) {
 	if d, err := os.Open(path); err == nil {
 		_ = errors.Join(d.Sync(), d.Close()) // Windows cannot
-	}
-}
-
-// discard deletes files that nothing uses. One that cannot be deleted does no harm.
-func discard(paths ...string) {
-	for _, path := range paths {
-		_ = os.Remove(path)
 	}
 }

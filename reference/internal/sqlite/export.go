@@ -42,7 +42,7 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 	if _, _, err := f.copyUpgraded(ctx, next); err != nil {
 		return err
 	}
-	db, err := next.connectReadOnly()
+	db, err := next.connect(1)
 	if err != nil {
 		return err
 	}

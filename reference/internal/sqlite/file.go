@@ -123,34 +123,20 @@ func withoutPath(err error) error {
 // connect returns a pool of at most n connections. Each runs the common pragmas and then
 // the given ones.
 func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
-	return f.pool(n, f.writeDSN(pragmas...))
-}
-
-func (f file) writeDSN(pragmas ...string) string {
-	return f.dsn(url.Values{"mode": {"rw"}}, append([]string{
-		"foreign_keys(1)",
-		// On macOS, fsync alone leaves data in the cache of the drive.
-		"fullfsync(1)",
-		"checkpoint_fullfsync(1)",
-	}, pragmas...)...)
+	return f.pool(n, f.dsn("rw", pragmas...))
 }
 
 // connectReadOnly returns one connection that changes nothing on the disk. Without a log
 // or a journal beside it, the file must not change while it is open.
 func (f file) connectReadOnly() (*sql.DB, error) {
-	return f.pool(1, f.readOnlyDSN())
-}
-
-func (f file) readOnlyDSN() string {
-	mode := url.Values{"mode": {"ro"}}
+	dsn := f.dsn("ro")
 	for _, suffix := range []string{"-wal", "-journal"} {
 		if _, err := os.Stat(realPath(f.path) + suffix); err == nil {
-			return f.dsn(mode) // part of the content is there
+			return f.pool(1, dsn) // part of the content is there
 		}
 	}
 	// Otherwise a file in WAL mode could not be opened in a read-only directory.
-	mode.Set("immutable", "1")
-	return f.dsn(mode)
+	return f.pool(1, dsn+"&immutable=1")
 }
 
 func (f file) pool(n int, dsn string) (*sql.DB, error) {
@@ -161,6 +147,32 @@ func (f file) pool(n int, dsn string) (*sql.DB, error) {
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return db, nil
+}
+
+// dsn returns the name of the file for the driver, with a mode (rw or ro) and the pragmas that
+// each connection runs after the common ones.
+func (f file) dsn(mode string, pragmas ...string) string {
+	parameters := url.Values{
+		"mode": {mode},
+		"_pragma": append([]string{
+			fmt.Sprintf("busy_timeout(%d)", f.busy.Milliseconds()),
+			"trusted_schema(0)",
+			"foreign_keys(1)",
+			"synchronous(FULL)",
+			// On macOS, fsync alone leaves data in the cache of the drive.
+			"fullfsync(1)",
+			"checkpoint_fullfsync(1)",
+		}, pragmas...),
+		"_txlock":    {"immediate"},
+		"_dqs":       {"0"}, // "name" is a name, never a string
+		"_defensive": {"1"},
+		"_error_rc":  {"1"}, // no error text of another call
+	}
+	path := filepath.ToSlash(f.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: parameters.Encode()}).String()
 }
 
 // snapshot calls do with a connection that sees the file as of one instant.
@@ -175,25 +187,6 @@ func (f file) snapshot(ctx context.Context, db *sql.DB, do func(*sql.Conn) error
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return do(conn)
-}
-
-// dsn returns the name of the file for the driver, with parameters and the pragmas that
-// each connection runs.
-func (f file) dsn(parameters url.Values, pragmas ...string) string {
-	for name, values := range map[string][]string{
-		"_pragma":    append([]string{fmt.Sprintf("busy_timeout(%d)", f.busy.Milliseconds()), "trusted_schema(0)"}, pragmas...),
-		"_txlock":    {"immediate"},
-		"_dqs":       {"0"}, // "name" is a name, never a string
-		"_defensive": {"1"},
-		"_error_rc":  {"1"}, // no error text of another call
-	} {
-		parameters[name] = values
-	}
-	path := filepath.ToSlash(f.path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	return (&url.URL{Scheme: "file", Path: path, RawQuery: parameters.Encode()}).String()
 }
 
 // useWAL sets the journal mode of the file to write-ahead log. SQLite waits for other processes

@@ -23,12 +23,10 @@ type Restored struct {
 	From     int64  // the version of the schema of the backup
 	Replaced string // path of a copy of the database that was replaced; empty: there was none
 
-	Added   []RestoredKey // valid, and created since the backup
-	Unknown []RestoredKey // valid, and perhaps revoked since the backup: the database did not have them
+	// Keys that are valid, with nothing but their ID, owner and name.
+	Added   []store.Key // created since the backup
+	Unknown []store.Key // perhaps revoked since the backup: the database did not have them
 }
-
-// A RestoredKey names a key.
-type RestoredKey struct{ ID, Owner, Name string }
 
 // Restore replaces the content of the database in the file at path by that of a backup, as
 // [Backup] makes it, in one transaction. What is replaced is kept in another file. The backup
@@ -60,7 +58,7 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 
 	// What is restored is prepared in a file of its own.
 	next := from.at(old.path + ".restore-" + timestamp(at))
-	defer discard(next.path)
+	defer os.Remove(next.path) // fails if it has got another name
 	if r.From, r.Report, err = from.copyUpgraded(ctx, next); err != nil {
 		return Restored{}, err
 	}
@@ -126,7 +124,7 @@ func (f file) lock(ctx context.Context, version int64) (_ *sql.DB, exists bool, 
 	case err != nil:
 		return nil, false, err
 	}
-	db, err := f.connect(1, "locking_mode(EXCLUSIVE)", "synchronous(FULL)", "temp_store(MEMORY)")
+	db, err := f.connect(1, "locking_mode(EXCLUSIVE)", "temp_store(MEMORY)")
 	if err != nil {
 		return nil, false, err
 	}
@@ -266,7 +264,7 @@ func mergeInto(ctx context.Context, tx *sql.Tx, e store.AuditEntry, r *Restored)
 	return tx.QueryRowContext(ctx, "SELECT count(*) FROM restored.keys").Scan(&r.Keys)
 }
 
-func scanRestoredKey(row scanner) (k RestoredKey, err error) {
+func scanRestoredKey(row scanner) (k store.Key, err error) {
 	err = row.Scan(&k.ID, &k.Owner, &k.Name)
 	return k, err
 }
@@ -281,10 +279,10 @@ func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep st
 	conn, err := db.Conn(ctx)
 	if err == nil {
 		defer conn.Close()
-		err = f.copyPages(ctx, conn, "restoring", func(c pageCopier) (*sqlite.Backup, error) { return c.NewRestore(next.readOnlyDSN()) })
+		err = f.copyPages(ctx, conn, "restoring", func(c pageCopier) (*sqlite.Backup, error) { return c.NewRestore(next.dsn("ro")) })
 	}
 	if err != nil {
-		discard(keep) // nothing was replaced
+		_ = os.Remove(keep) // nothing was replaced
 		return f.explain("restore", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func (f file) prepare(ctx context.Context, db *sql.DB, o Options) (from, to int6
 	}
 	to, err = f.upgrade(ctx, db, from)
 	if err != nil && to == from && copied != "" { // otherwise each start that fails would leave another copy
-		discard(copied)
+		_ = os.Remove(copied)
 	}
 	return from, to, err
 }

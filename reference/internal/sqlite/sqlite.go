@@ -131,7 +131,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 		}
 	}()
 
-	writes, err := s.open(1, "synchronous(FULL)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
+	writes, err := s.open(1, fmt.Sprintf("journal_size_limit(%d)", walLimit))
 	if err != nil {
 		return nil, err
 	}
