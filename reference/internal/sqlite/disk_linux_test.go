@@ -221,7 +221,7 @@ func TestRestoreKeepsTheOwner(t *testing.T) {
 	path, _ := filled(t)
 	saved := backup(t, path)
 	must(t, errors.Join(os.Chown(path, 65534, 65533), os.Chmod(path, 0o640)))
-	restore(t, saved, path)
+	restore(t, saved, path, later)
 	info, err := os.Stat(path)
 	must(t, err)
 	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 65534 || stat.Gid != 65533 || info.Mode().Perm() != 0o640 {

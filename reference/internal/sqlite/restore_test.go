@@ -2,9 +2,12 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,22 +24,12 @@ var operator = store.Actor{Name: "cli:ada@host"}
 // later is when databases are restored.
 var later = now.Add(time.Hour)
 
-func restore(t *testing.T, backup, path string) sqlite.Restored {
+func restore(t *testing.T, backup, path string, at time.Time) sqlite.Restored {
 	t.Helper()
-	r, err := sqlite.Restore(t.Context(), backup, path, operator, later, sqlite.Options{})
+	r, err := sqlite.Restore(t.Context(), backup, path, operator, at, sqlite.Options{})
 	must(t, err)
 	checkIntegrity(t, path)
 	return r
-}
-
-// refuseRestore checks that a restore is refused, and returns the error, which has a text.
-func refuseRestore(t *testing.T, backup, path, want string) error {
-	t.Helper()
-	r, err := sqlite.Restore(t.Context(), backup, path, operator, later, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Restore = %+v, %v, want that it says %q", r, err, want)
-	}
-	return err
 }
 
 // checkSound checks that a database can be backed up, and returns the report.
@@ -76,13 +69,6 @@ func addKey(t *testing.T, s *sqlite.Store, digest byte) store.Key {
 	return key
 }
 
-func rotate(t *testing.T, s *sqlite.Store, key store.Key, digest byte, at time.Time, overlap time.Duration) {
-	t.Helper()
-	r := store.Rotation{Digest: store.Digest{digest}, LastFour: "abcd", At: at, Overlap: overlap}
-	_, err := s.RotateKey(t.Context(), key.ID, r, operator)
-	must(t, err)
-}
-
 func addPet(t *testing.T, s *sqlite.Store, name string) store.Pet {
 	t.Helper()
 	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: name})
@@ -90,25 +76,15 @@ func addPet(t *testing.T, s *sqlite.Store, name string) store.Pet {
 	return pet
 }
 
-// checkUnknown checks the IDs of the keys of which a restore does not know whether they were
-// revoked.
-func checkUnknown(t *testing.T, r sqlite.Restored, want ...string) {
-	t.Helper()
-	var got []string
-	for _, k := range r.Unknown {
-		got = append(got, k.ID)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("keys of which it is not known whether they were revoked (-want +got):\n%s", diff)
-	}
-}
-
-// No key is valid for longer after a restore than before it.
-func TestRestoreWidensNoAccess(t *testing.T) {
+// No key is valid for longer after restores than before them: neither after one of a backup
+// that does not know the keys, nor after the next, of one in which they are valid.
+func TestRestoresWidenNoAccess(t *testing.T) {
 	path := tempDatabase(t)
-	var kept, revoked, rotated, shortened, expired, added, addedRevoked store.Key
+	do(t, path, func(*sqlite.Store) {})
+	empty := backup(t, path)
+	var kept, revoked, rotated, overlapping, expired, added, addedRevoked store.Key
 	do(t, path, func(s *sqlite.Store) {
-		kept, revoked, rotated, shortened = addKey(t, s, 1), addKey(t, s, 2), addKey(t, s, 3), addKey(t, s, 4)
+		kept, revoked, rotated, overlapping = addKey(t, s, 1), addKey(t, s, 2), addKey(t, s, 3), addKey(t, s, 4)
 		k := newKey(5)
 		k.Expires = now.Add(time.Minute)
 		var err error
@@ -116,23 +92,26 @@ func TestRestoreWidensNoAccess(t *testing.T) {
 		must(t, err)
 	})
 	saved := backup(t, path)
+	var fresh []string
 	do(t, path, func(s *sqlite.Store) {
 		added, addedRevoked = addKey(t, s, 6), addKey(t, s, 7)
 		for _, key := range []store.Key{revoked, addedRevoked, expired} {
 			_, err := s.RevokeKey(t.Context(), key.ID, now.Add(time.Minute), operator)
 			must(t, err)
 		}
-		for i, key := range []store.Key{rotated, shortened} {
+		for i, key := range []store.Key{rotated, overlapping} {
 			r := store.Rotation{Digest: store.Digest{byte(10 + i)}, LastFour: "abcd", At: now.Add(time.Minute), Overlap: time.Duration(i) * 2 * time.Hour}
-			_, err := s.RotateKey(t.Context(), key.ID, r, operator)
+			key, err := s.RotateKey(t.Context(), key.ID, r, operator)
 			must(t, err)
+			fresh = append(fresh, key.ID)
 		}
 	})
+	slices.Sort(fresh) // they were created at one instant, after the other
 
-	r := restore(t, saved, path)
-	checkUnknown(t, r)
-	if r.Keys != 9 {
-		t.Errorf("there are %d keys, want 9", r.Keys)
+	restore(t, empty, path, later)
+	r := restore(t, saved, path, later.Add(time.Second))
+	if diff := cmp.Diff(append([]string{added.ID}, fresh...), ids(r.Added)); diff != "" || len(r.Unknown) > 0 || r.Keys != 9 {
+		t.Errorf("Restore = %+v, want 9 keys, of which these were added (-want +got):\n%s", r, diff)
 	}
 	do(t, path, func(s *sqlite.Store) {
 		for _, tt := range []struct {
@@ -143,7 +122,7 @@ func TestRestoreWidensNoAccess(t *testing.T) {
 			{"a key that nothing happened to", kept, time.Time{}},
 			{"a revoked key", revoked, now.Add(time.Minute)},
 			{"a rotated key", rotated, now.Add(time.Minute)},
-			{"a key that was rotated with an overlap", shortened, now.Add(time.Minute + 2*time.Hour)},
+			{"a key that was rotated with an overlap", overlapping, now.Add(time.Minute + 2*time.Hour)},
 			{"an expired key", expired, now.Add(time.Minute)},
 			{"a key of after the backup", added, time.Time{}},
 			{"a key of after the backup that was revoked", addedRevoked, now.Add(time.Minute)},
@@ -157,16 +136,25 @@ func TestRestoreWidensNoAccess(t *testing.T) {
 	})
 }
 
+func ids(keys []store.Key) (list []string) {
+	for _, k := range keys {
+		list = append(list, k.ID)
+	}
+	return list
+}
+
+// A restore replaces pets, and adds to the audit log. It does not change the backup, which may
+// have any name, and keeps what it replaces.
 func TestRestore(t *testing.T) {
-	path := tempDatabase(t)
+	path, saved := tempDatabase(t), filepath.Join(t.TempDir(), "tab\t.db")
 	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Rex") })
-	saved := backup(t, path)
+	must(t, os.Rename(backup(t, path), saved))
 	do(t, path, func(s *sqlite.Store) {
 		addPet(t, s, "Tom")
 		must(t, s.AddAudit(t.Context(), store.AuditEntry{At: now, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"}))
 	})
 	before := string(readFile(t, saved))
-	r := restore(t, saved, path)
+	r := restore(t, saved, path, later)
 	if r.From != r.Schema || r.Pets != 1 {
 		t.Errorf("Restore = %+v, want 1 pet", r)
 	}
@@ -176,7 +164,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("the next pet has ID %d, want 3: 2 was given before", pet.ID)
 		}
 		want := []store.AuditEntry{
-			{At: later, Actor: operator.Name, Action: "database.restore", Target: saved,
+			{At: later, Actor: operator.Name, Action: "database.restore", Target: strings.ReplaceAll(saved, "\t", `\t`),
 				Detail: fmt.Sprintf(`replaced=%q`, r.Replaced)},
 			{At: now, Actor: "admin", Action: "ban.end", Target: "owner:ada"},
 		}
@@ -187,9 +175,7 @@ func TestRestore(t *testing.T) {
 		}
 	})
 	do(t, r.Replaced, func(s *sqlite.Store) { checkPets(t, s, "Rex", "Tom") })
-	if info, err := os.Stat(r.Replaced); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the replaced file has mode %v (%v), want 0600", info.Mode(), err)
-	}
+	checkMode(t, r.Replaced)
 	if before != string(readFile(t, saved)) {
 		t.Error("the backup was changed")
 	}
@@ -210,132 +196,72 @@ func checkLeft(t *testing.T, path string, want ...string) {
 	}
 }
 
-// A chain of restores keeps what each of the databases knew.
-func TestRestoreOfAnotherBackupKeepsEndsOfKeys(t *testing.T) {
-	path := tempDatabase(t)
-	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Rex") })
-	first := backup(t, path)
-	var revoked, rotated, atOnce store.Key
-	do(t, path, func(s *sqlite.Store) { revoked, rotated, atOnce = addKey(t, s, 1), addKey(t, s, 2), addKey(t, s, 3) })
-	second := backup(t, path)
-	do(t, path, func(s *sqlite.Store) {
-		_, err := s.RevokeKey(t.Context(), revoked.ID, now, operator)
-		must(t, err)
-		rotate(t, s, rotated, 4, now.Add(10*time.Minute), 20*time.Minute)
-		rotate(t, s, atOnce, 5, now.Add(time.Millisecond), 0)
-	})
-	restore(t, first, path)
-	r, err := sqlite.Restore(t.Context(), second, path, operator, later.Add(time.Second), sqlite.Options{})
-	must(t, err)
-	checkUnknown(t, r)
-	checkSound(t, path)
-	do(t, path, func(s *sqlite.Store) {
-		for _, key := range []store.Key{revoked, rotated, atOnce} {
-			if got, err := s.Key(t.Context(), key.ID); err != nil || got.Active(later) {
-				t.Errorf("the key is %+v (%v), want that it is not valid again", got, err)
-			}
-		}
-		if got, err := s.Key(t.Context(), rotated.ID); err != nil || !got.Expires.Equal(now.Add(30*time.Minute)) {
-			t.Errorf("the rotated key is %+v (%v), want that it expires at the end of the overlap", got, err)
-		}
-	})
-}
-
-// The name of a backup may have anything in it, and the audit log has it in quotes.
-func TestRestoreOfABackupWithAnOddName(t *testing.T) {
-	path, _ := filled(t)
-	for name, want := range map[string]string{"tab\t.db": `tab\t.db`, "octet\xff.db": `octet\xff.db`, "plain.db": "plain.db"} {
-		saved := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(saved, readFile(t, path), 0o600); err != nil {
-			t.Logf("skipped: this system has no such names: %v", err)
-			continue
-		}
-		database := tempDatabase(t)
-		restore(t, saved, database)
-		do(t, database, func(s *sqlite.Store) {
-			entries, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 1})
-			if err != nil || len(entries) != 1 || !strings.HasSuffix(entries[0].Target, want) {
-				t.Errorf("the newest entries of the audit log are %+v (%v), want a restore of %s", entries, err, want)
-			}
-		})
-	}
-}
-
 // A database whose keys cannot be read is refused and not changed: each key may have been
 // revoked. Once it is moved away, all keys are named.
 func TestRestoreOfADamagedDatabase(t *testing.T) {
-	overwrite := func(b []byte, from, n int) []byte {
-		b = bytes.Clone(b)
-		copy(b[from:], bytes.Repeat([]byte{0xff}, n))
-		return b
-	}
-	for name, harm := range map[string]func([]byte) []byte{
-		"the header":     func(b []byte) []byte { return overwrite(b, 0, 100) },
-		"the schema":     func(b []byte) []byte { return overwrite(b, 100, 2000) },
-		"all the rest":   func(b []byte) []byte { return overwrite(b, 4096, len(b)-4096) },
-		"it is cut off":  func(b []byte) []byte { return b[:2*4096+100] },
-		"it is empty":    func(b []byte) []byte { return nil },
-		"it is one byte": func(b []byte) []byte { return []byte{0} },
+	for name, harm := range map[string]func(*testing.T, string){
+		"the header":     overwrite(0, 100),
+		"the schema":     overwrite(100, 2000),
+		"all the rest":   overwrite(4096, 60000),
+		"it is cut off":  harmContent(func(b []byte) []byte { return b[:2*4096+100] }),
+		"it is empty":    harmContent(func([]byte) []byte { return nil }),
+		"it is one byte": harmContent(func([]byte) []byte { return []byte{0} }),
+		"other keys":     harmBySQL("ALTER TABLE keys RENAME TO credentials", newer),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, key := filled(t)
 			saved := backup(t, path)
-			harmed := harm(readFile(t, path))
-			writeFile(t, path, harmed)
-			refuseRestore(t, saved, path, "move it and its log (-wal) away, restore again")
+			harm(t, path)
+			harmed := readFile(t, path)
+			r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+			if err == nil || !strings.Contains(err.Error(), "move it and its log (-wal) away, restore again") {
+				t.Errorf("Restore = %+v, %v, want that it says what to do", r, err)
+			}
 			// SQLite may have changed counters in the header, and filled up the last page.
 			if whole := len(harmed) / 4096 * 4096; whole > 0 && !bytes.HasPrefix(readFile(t, path)[100:], harmed[100:whole]) {
 				t.Error("the damaged file was changed")
 			}
 			checkLeft(t, path, filepath.Base(path))
 			must(t, os.Rename(path, path+".damaged"))
-			r := restore(t, saved, path)
-			checkUnknown(t, r, key.ID)
+			r = restore(t, saved, path, later)
+			if got := ids(r.Unknown); !slices.Equal(got, []string{key.ID}) || r.Replaced != "" || r.Pets != 1 {
+				t.Errorf("Restore = %+v, want a pet, that nothing was replaced, and that %s may have been revoked", r, key.ID)
+			}
 		})
 	}
 }
 
-func TestRestoreWithoutADatabase(t *testing.T) {
-	path, key := filled(t)
+// A log that is left of a database would be applied to the restored file.
+func TestRestoreBesideALog(t *testing.T) {
+	path, _ := filled(t)
 	saved := backup(t, path)
-	// A log that is left would be applied to the restored file.
-	s := open(t, path, sqlite.Options{})
-	addPet(t, s, "Tom")
-	log := readFile(t, path+"-wal")
-	must(t, s.Close())
-	must(t, os.Remove(path))
-	writeFile(t, path+"-wal", log)
-	refuseRestore(t, saved, path, "its log "+path+"-wal does; move the log")
-	checkLeft(t, path, filepath.Base(path)+"-wal")
-	must(t, os.Remove(path+"-wal"))
-
-	r := restore(t, saved, path)
-	if r.Replaced != "" || r.Pets != 1 {
-		t.Errorf("Restore = %+v, want a pet, and that nothing was replaced", r)
+	must(t, os.Rename(path, path+"-wal"))
+	r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+	if want := "its log " + path + "-wal does; move the log"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Restore = %+v, %v, want %q", r, err, want)
 	}
-	checkUnknown(t, r, key.ID)
-	do(t, path, func(s *sqlite.Store) { checkPets(t, s, "Rex") })
+	checkLeft(t, path, filepath.Base(path)+"-wal")
 }
+
+// newer makes a database one of a later version.
+const newer = "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)"
 
 // Schemas of other versions can be restored and replaced.
 func TestRestoreOfOtherVersions(t *testing.T) {
-	newer := []string{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)", "ALTER TABLE keys ADD COLUMN color TEXT"}
 	for _, tt := range []struct {
 		name         string
 		older, newer bool // the backup, the database
 		alter        []string
-		want         string // the error
 	}{
-		{"an older backup", true, true, nil, ""},
-		{"an older database", false, false, nil, ""},
-		{"an older backup for a newer database", true, true, newer, ""},
-		{"a newer database with other keys", false, true, []string{"ALTER TABLE keys RENAME TO credentials", newer[0]}, "cannot be read"},
+		{"an older backup", true, true, nil},
+		{"an older database", false, false, nil},
+		{"an older backup for a newer database", true, true, []string{newer, "ALTER TABLE keys ADD COLUMN color TEXT"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			saved, key := filled(t)
 			path, _ := filled(t)
 			sqlite.AddMigrations(t, addToys)
-			from := sqlite.Version
+			from := int64(sqlite.Version)
 			if !tt.older {
 				from++
 				open(t, saved, sqlite.Options{}).Close()
@@ -343,15 +269,8 @@ func TestRestoreOfOtherVersions(t *testing.T) {
 			if tt.newer {
 				open(t, path, sqlite.Options{}).Close()
 			}
-			db := raw(t, path)
-			execute(t, db, append([]string{"UPDATE keys SET revoked = created"}, tt.alter...)...)
-			db.Close()
-			if tt.want != "" {
-				refuseRestore(t, saved, path, tt.want)
-				return
-			}
-			r := restore(t, saved, path)
-			if r.From != int64(from) || r.Schema != sqlite.Version+1 {
+			harmBySQL(append([]string{"UPDATE keys SET revoked = created"}, tt.alter...)...)(t, path)
+			if r := restore(t, saved, path, later); r.From != from || r.Schema != sqlite.Version+1 {
 				t.Errorf("Restore = %+v, want schema %d", r, from)
 			}
 			do(t, path, func(s *sqlite.Store) {
@@ -363,17 +282,147 @@ func TestRestoreOfOtherVersions(t *testing.T) {
 	}
 }
 
-// The backup command of SQLite, which was the way before this program had its own,
-// copies the journal mode too.
+// A copy of the file of a server that has stopped is in WAL mode, and may be where nobody can
+// write.
 func TestRestoreOfACopyInWALMode(t *testing.T) {
 	path, _ := filled(t)
 	saved := filepath.Join(t.TempDir(), "copy.db")
-	writeFile(t, saved, readFile(t, path)) // closed, so its log is empty
+	writeFile(t, saved, readFile(t, path))
 	must(t, os.Chmod(filepath.Dir(saved), 0o500))
 	defer os.Chmod(filepath.Dir(saved), 0o700)
 	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Tom") })
-	if r := restore(t, saved, path); r.Pets != 1 {
+	if r := restore(t, saved, path, later); r.Pets != 1 {
 		t.Errorf("Restore = %+v, want the 1 pet of the copy", r)
 	}
 	checkLeft(t, saved, "copy.db")
+}
+
+// restoreWithoutEnd restores two backups in turn. It prints a line for each restore.
+func restoreWithoutEnd(ctx context.Context, path string) error {
+	for n := 0; ; n++ {
+		r, err := sqlite.Restore(ctx, fmt.Sprint(path, ".", n%2+1), path, operator, time.Now(), sqlite.Options{})
+		if err != nil {
+			return err
+		}
+		fmt.Println("restored")
+		os.Remove(r.Replaced)
+	}
+}
+
+// openWithoutEnd opens the database again and again, each time to add a pet. That may
+// fail only if it has to wait for too long.
+func openWithoutEnd(ctx context.Context, path string) error {
+	for {
+		err := withStore(ctx, path, func(s *sqlite.Store) error {
+			_, err := s.CreatePet(ctx, store.NewPet{Name: "added"})
+			return err
+		})
+		if err != nil && !errors.Is(err, store.ErrUnavailable) {
+			fmt.Println(err)
+		} else {
+			fmt.Println("added or waited")
+		}
+	}
+}
+
+// twoBackups makes a database and two backups of it, with one pet and with two.
+func twoBackups(t *testing.T) string {
+	t.Helper()
+	path := tempDatabase(t)
+	for n := range 2 {
+		do(t, path, func(s *sqlite.Store) { addPet(t, s, fmt.Sprint(n+1)) })
+		_, err := sqlite.Backup(t.Context(), path, fmt.Sprint(path, ".", n+1), sqlite.Options{})
+		must(t, err)
+	}
+	return path
+}
+
+// A restore that is killed has replaced everything or nothing.
+func TestKilledRestore(t *testing.T) {
+	path := twoBackups(t)
+	for round := range 4 {
+		killAfter(t, program(t, "restore without end", path), 1+round%2)
+		do(t, path, func(s *sqlite.Store) {
+			pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10})
+			if err != nil || len(pets) != 1 && len(pets) != 2 || pets[len(pets)-1].Name != fmt.Sprint(len(pets)) {
+				t.Errorf("round %d: the pets are %v (%v), want those of one of the backups", round, pets, err)
+			}
+		})
+		checkIntegrity(t, path)
+	}
+}
+
+// Servers that start during restores find a whole database, before or after.
+func TestRestoresWhileServersStart(t *testing.T) {
+	path := twoBackups(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan []string)
+	for range 2 {
+		cmd := program(t, "open without end", path)
+		go func() { ended <- killAfter(t, cmd, 30) }()
+	}
+	restored := 0
+	go func() {
+		defer close(ended)
+		for n := 0; ctx.Err() == nil; n++ {
+			at := later.Add(time.Duration(n) * time.Second)
+			r, err := sqlite.Restore(t.Context(), fmt.Sprint(path, ".", n%2+1), path, operator, at, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+			switch {
+			case err == nil:
+				restored++
+				os.Remove(r.Replaced)
+			case !errors.Is(err, sqlite.ErrInUse):
+				t.Errorf("Restore = %v", err)
+			}
+		}
+	}()
+	for range 2 {
+		for _, line := range <-ended {
+			if line != "added or waited" {
+				t.Errorf("a server that starts during restores says %q", line)
+			}
+		}
+	}
+	stop()
+	for range ended {
+	}
+	t.Logf("%d restores", restored)
+	do(t, path, func(*sqlite.Store) {})
+	checkIntegrity(t, path)
+}
+
+// interrupted returns the path of a database, of which a process that was killed has
+// changed half.
+func interrupted(t *testing.T) string {
+	t.Helper()
+	path, _ := filled(t)
+	db := raw(t, path)
+	execute(t, db, "PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 2", manyPets,
+		"BEGIN IMMEDIATE", "DELETE FROM idempotency_keys", "DELETE FROM pets", manyPets)
+	copied := filepath.Join(t.TempDir(), "pets.db")
+	writeFile(t, copied, readFile(t, path))
+	writeFile(t, copied+"-journal", readFile(t, path+"-journal"))
+	return copied
+}
+
+const manyPets = `INSERT INTO pets (name, category_id, status)
+	WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000) SELECT 'Rex', i, 'sold' FROM n`
+
+// What a process that was killed has not committed is not read as if it had: the file
+// would seem damaged, or to have other pets.
+func TestAnInterruptedWriteIsNotRestored(t *testing.T) {
+	saved, path := interrupted(t), tempDatabase(t)
+	_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+	if want := "a process was killed while it wrote to the file; run petstore keys list for it once"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Restore = %v, want %q", err, want)
+	}
+	checkLeft(t, path)
+	for range 2 {
+		if r := checkSound(t, saved); r.Pets != 2001 {
+			t.Errorf("Backup = %+v, want the 2001 pets that were committed", r)
+		}
+	}
+	if r := restore(t, saved, path, later); r.Pets != 2001 {
+		t.Errorf("Restore after a command = %+v, want the 2001 pets that were committed", r)
+	}
 }

@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -28,9 +27,7 @@ func copies(t *testing.T, path string) []string {
 // checkCopy checks that the older version of the program could use the copy of an upgrade.
 func checkCopy(t *testing.T, u sqlite.Upgrade) {
 	t.Helper()
-	if info, err := os.Stat(u.Copy); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the copy has mode %v (%v), want 0600", info.Mode(), err)
-	}
+	checkMode(t, u.Copy)
 	if r := checkSound(t, u.Copy); r.Schema != u.From || r.Pets != 1 {
 		t.Errorf("the copy is = %+v, want a pet and schema %d", r, u.From)
 	}
