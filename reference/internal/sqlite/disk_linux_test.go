@@ -14,11 +14,11 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// mount mounts a file system of a few hundred kilobytes, where that is allowed.
-func mount(t *testing.T) string {
+// mount mounts a file system of some kilobytes, where that is allowed.
+func mount(t *testing.T, kilobytes int) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=512k"); err != nil {
+	if err := syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%dk", kilobytes)); err != nil {
 		t.Skipf("mounting a small file system: %v (it takes root)", err)
 	}
 	t.Cleanup(func() {
@@ -29,64 +29,48 @@ func mount(t *testing.T) string {
 	return dir
 }
 
-func TestOpenOnAFullDisk(t *testing.T) {
-	dir := mount(t)
-	path := filepath.Join(dir, "pets.db")
-	must(t, open(t, path, sqlite.Options{}).Close())
-	// It ends with an error when the disk is full.
-	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 1<<20), 0o600)
-	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-	if err == nil {
-		s.Close()
-	}
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") {
-		t.Errorf("Open on a full disk = %v, want an error that wraps ErrUnavailable and says so", err)
-	}
+// fillUp leaves some room on the small file system of a directory, in bytes.
+func fillUp(t *testing.T, dir string, room int) {
+	t.Helper()
+	var fs syscall.Statfs_t
+	must(t, syscall.Statfs(dir, &fs))
+	must(t, os.WriteFile(filepath.Join(dir, "fill"), make([]byte, max(0, int(fs.Bavail)*int(fs.Bsize)-room)), 0o600))
 }
 
-// A file that cannot be copied is not upgraded.
-func TestUpgradeOnAFullDisk(t *testing.T) {
-	dir := mount(t)
-	const size = 4 << 20
-	must(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", size)))
-	path := filepath.Join(dir, "pets.db")
-	open(t, path, sqlite.Options{}).Close()
+// On a full disk, what cannot be done says so, and leaves nothing of what it began. A file that
+// cannot be copied is not upgraded.
+func TestFullDisk(t *testing.T) {
+	saved, _ := filled(t)
+	dir, small := mount(t, 4096), mount(t, 512)
+	path := filepath.Join(small, "pets.db")
+	writeFile(t, path, readFile(t, saved))
+	older := filepath.Join(dir, "pets.db")
+	writeFile(t, older, readFile(t, saved))
+	harmBySQL(strings.Replace(manyPets, "LIMIT 2000", "LIMIT 10000", 1))(t, older)
+	before := readFile(t, older)
+	fillUp(t, dir, 128<<10) // for the log, and not for a copy of 10,000 pets
+	fillUp(t, small, 0)
+	_, openErr := sqlite.Open(t.Context(), path, sqlite.Options{})
+	_, backupErr := sqlite.Backup(t.Context(), saved, filepath.Join(small, "backup.db"), sqlite.Options{})
 	sqlite.AddMigrations(t, addToys)
-	db := raw(t, path)
-	execute(t, db, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000)
-		INSERT INTO pets (name, category_id, status) SELECT printf('%0255d', i), 1, 'sold' FROM n`)
-	db.Close()
-	before := readFile(t, path)
-	// There is room for the log, and not for the copy of 1,000 pets.
-	must(t, os.WriteFile(filepath.Join(dir, "fill"), make([]byte, size-len(before)-128<<10), 0o600))
 	upgraded := false
-	s, err := sqlite.Open(t.Context(), path, sqlite.Options{OnUpgrade: func(sqlite.Upgrade) { upgraded = true }})
-	if err == nil {
-		s.Close()
+	_, upgradeErr := sqlite.Open(t.Context(), older, sqlite.Options{OnUpgrade: func(sqlite.Upgrade) { upgraded = true }})
+	for want, err := range map[string]error{
+		path:                              openErr,
+		filepath.Join(small, "backup.db"): backupErr,
+		fmt.Sprintf("upgrade database %s: it is copied first, and that failed, so nothing was changed: ", older): upgradeErr,
+	} {
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the disk is full") {
+			t.Errorf("on a full disk the error is %v, want ErrUnavailable, that it says so, and %q", err, want)
+		}
 	}
-	want := fmt.Sprintf("upgrade database %s: it is copied first, and that failed, so nothing was changed: ", path)
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the disk is full") || upgraded {
-		t.Errorf("Open = %v, want an error that wraps ErrUnavailable and says %q", err, want)
-	}
-	if !bytes.Equal(before, readFile(t, path)) {
+	if upgraded || !bytes.Equal(before, readFile(t, older)) {
 		t.Error("the file was changed")
 	}
-	if left, _ := filepath.Glob(path + ".v*"); len(left) > 0 {
-		t.Errorf("%v is left of the copy that failed", left)
-	}
-}
-
-func TestBackupToAFullDisk(t *testing.T) {
-	path, _ := filled(t)
-	dir := mount(t)
-	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 480<<10), 0o600)
-	_, err := sqlite.Backup(t.Context(), path, filepath.Join(dir, "backup.db"), sqlite.Options{})
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), dir) {
-		t.Errorf("Backup to a full disk = %v, want an error that wraps ErrUnavailable, names the file and says so", err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "backup*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(small, "backup*")); len(left) > 0 {
 		t.Errorf("%v is left of a backup that failed", left)
 	}
+	checkLeft(t, older, "fill", "pets.db")
 }
 
 // A restore for which there is no room changes nothing, wherever it fails.
@@ -95,7 +79,7 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 	saved := backup(t, path)
 	failed, succeeded := 0, 0
 	for room := 16 << 10; succeeded == 0; room += 16 << 10 {
-		dir := mount(t)
+		dir := mount(t, 512)
 		path := filepath.Join(dir, "pets.db")
 		s := open(t, path, sqlite.Options{})
 		for range 5 {
@@ -129,14 +113,6 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 	}
 }
 
-// fillUp leaves some room on the small file system of a directory.
-func fillUp(t *testing.T, dir string, room int) {
-	t.Helper()
-	var fs syscall.Statfs_t
-	must(t, syscall.Statfs(dir, &fs))
-	must(t, os.WriteFile(filepath.Join(dir, "fill"), make([]byte, int(fs.Bavail)*int(fs.Bsize)-room), 0o600))
-}
-
 // runAsNobody runs a program without the rights of root.
 func runAsNobody(t *testing.T, name, path string) (out []byte, err error) {
 	t.Helper()
@@ -162,42 +138,39 @@ func sharedDir(t *testing.T) string {
 	return dir
 }
 
+// A user that may not write the database is told so, and leaves no files beside it, which would
+// lock the server out.
 func TestReadOnlyPlaces(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		file    os.FileMode // zero: there is none
-		dir     os.FileMode
-		wantDir bool // the error names the directory
+		name, program string
+		file          os.FileMode // zero: there is none
+		dir           os.FileMode
+		want          string
 	}{
-		{"a new file in a read-only folder", 0, 0o555, true},
-		{"a read-only file", 0o444, 0o777, false},
-		{"a file in a read-only folder", 0o666, 0o555, false},
-		{"a file of somebody else", 0o600, 0o777, false},
+		{"a new file in a read-only folder", "open", 0, 0o555, "cannot write in the directory"},
+		{"a read-only file", "open", 0o444, 0o777, "it cannot be opened or written; check the rights of this user"},
+		{"a backup of a read-only file", "back up", 0o444, 0o777, "it cannot be opened or written; check the rights of this user"},
+		{"a file in a read-only folder", "open", 0o666, 0o555, "it cannot be opened or written"},
+		{"a file of somebody else", "open", 0o600, 0o777, "it cannot be opened or written"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.file == 0o600 && os.Geteuid() != 0 {
 				t.Skip("only root can make a file of somebody else")
 			}
 			dir := sharedDir(t)
-			path := filepath.Join(dir, "pets.db")
+			path, left := filepath.Join(dir, "pets.db"), []string(nil)
 			if tt.file != 0 {
 				open(t, path, sqlite.Options{}).Close()
 				must(t, os.Chmod(path, tt.file))
+				left = []string{"pets.db"}
 			}
 			must(t, os.Chmod(dir, tt.dir))
 			t.Cleanup(func() { os.Chmod(dir, 0o755) })
-
-			out, err := runAsNobody(t, "open", path)
-			if err == nil {
-				t.Fatalf("Open succeeded, want an error")
+			out, err := runAsNobody(t, tt.program, path)
+			if err == nil || !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), path) {
+				t.Errorf("%s: %v: %s, want that it names the file and says %q", tt.program, err, out, tt.want)
 			}
-			want := fmt.Sprintf("database %s: it cannot be", path)
-			if tt.wantDir {
-				want = fmt.Sprintf("create database %s: cannot write in the directory %s: permission denied", path, dir)
-			}
-			if !bytes.Contains(out, []byte(want)) {
-				t.Errorf("Open said %q, want %q", out, want)
-			}
+			checkLeft(t, path, left...)
 		})
 	}
 }
@@ -226,21 +199,5 @@ func TestRestoreKeepsTheOwner(t *testing.T) {
 	must(t, err)
 	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 65534 || stat.Gid != 65533 || info.Mode().Perm() != 0o640 {
 		t.Errorf("after a restore, the owner is %d:%d and the mode %v, want 65534:65533 and 0640", stat.Uid, stat.Gid, info.Mode().Perm())
-	}
-}
-
-// Commands of a user that may not write the database leave no files of that user beside
-// it, which would lock the server out.
-func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
-	dir := sharedDir(t)
-	path := filepath.Join(dir, "pets.db")
-	open(t, path, sqlite.Options{}).Close()
-	must(t, errors.Join(os.Chmod(path, 0o444), os.Chmod(dir, 0o777)))
-	for _, name := range []string{"open", "back up"} {
-		out, err := runAsNobody(t, name, path)
-		if err == nil || !strings.Contains(string(out), "it cannot be opened or written; check the rights of this user") {
-			t.Errorf("%s: %v: %s, want that the file cannot be written", name, err, out)
-		}
-		checkLeft(t, path, "pets.db")
 	}
 }

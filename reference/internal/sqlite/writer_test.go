@@ -46,10 +46,6 @@ func (s *Store) insert(ctx context.Context, name string) error {
 	return err
 }
 
-func newJob(do func(context.Context) error) *job {
-	return &job{do: do, done: make(chan struct{})}
-}
-
 func TestWritesThatWaitShareATransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openTest(t)
@@ -120,16 +116,15 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openTest(t)
-			good := func(name string) func(context.Context) error {
-				return func(ctx context.Context) error { return s.insert(ctx, name) }
-			}
-			bad := func(ctx context.Context) error { return tt.job(ctx, s) }
-			batch := []*job{newJob(good("first")), newJob(bad), newJob(good("last"))}
-			for _, j := range batch {
-				j.single = tt.single
+			var batch []*job
+			for _, do := range []func(context.Context) error{
+				func(ctx context.Context) error { return s.insert(ctx, "first") },
+				func(ctx context.Context) error { return tt.job(ctx, s) },
+				func(ctx context.Context) error { return s.insert(ctx, "last") },
+			} {
+				batch = append(batch, &job{do: do, single: tt.single, done: make(chan struct{})})
 			}
 			s.writer.run(batch)
-
 			if batch[0].err != nil || batch[2].err != nil {
 				t.Errorf("the neighbours of a failing write got %v and %v, want nil", batch[0].err, batch[2].err)
 			}
@@ -147,96 +142,57 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 	}
 }
 
-func TestCallerThatGivesUpWaitingStoresNothing(t *testing.T) {
+// A caller that gives up while it waits stores nothing. A write that is under way tells its
+// outcome, although its caller has given up, and Close waits for it.
+func TestCallersThatGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openTest(t)
-		proceed, ended := make(chan struct{}), make(chan error)
+		underWay, giveUp := context.WithCancel(t.Context())
+		proceed, ended, waiting, closed := make(chan struct{}), make(chan error), make(chan error), make(chan error)
 		go func() {
-			ended <- s.write(t.Context(), "test", func(context.Context) error {
+			ended <- s.write(underWay, "test", func(ctx context.Context) error {
 				<-proceed
-				return nil
+				return s.insert(ctx, "under way")
 			})
 		}()
 		synctest.Wait()
-		ctx, cancel := context.WithCancel(t.Context())
-		waiting := make(chan error)
+		waits, stop := context.WithCancel(t.Context())
 		go func() {
-			_, err := s.CreatePet(ctx, store.NewPet{Name: "Rex"})
+			_, err := s.CreatePet(waits, store.NewPet{Name: "waiting"})
 			waiting <- err
 		}()
 		synctest.Wait()
-		cancel()
+		stop()
 		if err := <-waiting; !errors.Is(err, context.Canceled) {
 			t.Errorf("CreatePet = %v, want an error that wraps context.Canceled", err)
 		}
+		giveUp()
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
 		close(proceed)
-		if err := <-ended; err != nil {
-			t.Errorf("the write under way got %v, want nil", err)
+		if err := errors.Join(<-ended, <-closed); err != nil {
+			t.Errorf("the write under way and Close = %v, want nil, for it took place", err)
 		}
-		if got := names(t, s); len(got) > 0 {
-			t.Errorf("%v is stored", got)
+		again, err := Open(t.Context(), s.path, Options{})
+		must(t, err)
+		defer again.Close()
+		if diff := cmp.Diff([]string{"under way"}, names(t, again)); diff != "" {
+			t.Errorf("what is stored (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestWriteUnderWayTellsItsOutcome(t *testing.T) {
-	s := openTest(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	err := s.write(ctx, "test", func(ctx context.Context) error {
-		cancel()
-		return s.insert(ctx, "Rex")
-	})
-	if err != nil {
-		t.Errorf("a write whose caller's context ends during it got %v, want nil, for it took place", err)
-	}
-	if diff := cmp.Diff([]string{"Rex"}, names(t, s)); diff != "" {
-		t.Errorf("what is stored (-want +got):\n%s", diff)
-	}
-}
-
-func TestCloseWaitsForTheWriteUnderWay(t *testing.T) {
-	s := openTest(t)
-	entered, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan error)
-	go func() {
-		ended <- s.write(t.Context(), "test", func(ctx context.Context) error {
-			close(entered)
-			<-proceed
-			return s.insert(ctx, "Rex")
-		})
-	}()
-	<-entered
-	closed := make(chan error)
-	go func() { closed <- s.Close() }()
-	<-s.writer.quit
-	close(proceed)
-	if err := <-ended; err != nil {
-		t.Errorf("the write under way got %v, want nil", err)
-	}
-	if err := <-closed; err != nil {
-		t.Errorf("Close = %v", err)
-	}
-
-	again, err := Open(t.Context(), s.path, Options{})
-	must(t, err)
-	defer again.Close()
-	if diff := cmp.Diff([]string{"Rex"}, names(t, again)); diff != "" {
-		t.Errorf("what is stored (-want +got):\n%s", diff)
-	}
-}
-
+// When the database is full, callers get an error that says so, exactly what was acknowledged is
+// stored, and writes go on when there is room again.
 func TestFullDatabase(t *testing.T) {
 	s := openTest(t)
 	limit := func(pages int) {
-		t.Helper()
-		if err := s.write(t.Context(), "test", func(ctx context.Context) error {
+		must(t, s.write(t.Context(), "test", func(ctx context.Context) error {
 			_, err := s.writer.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	limit(30)
-
 	// Callers at once, so that transactions are shared when it happens.
 	var mu sync.Mutex
 	acknowledged := map[int64]bool{}
@@ -258,37 +214,19 @@ func TestFullDatabase(t *testing.T) {
 		})
 	}
 	wg.Wait()
-
-	checkAcknowledged(t, s, acknowledged)
-	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("Ping of a full database = %v", err)
+	stored := map[int64]bool{}
+	pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: store.MaxList})
+	must(t, err)
+	for _, p := range pets {
+		stored[p.ID] = true
+	}
+	if diff := cmp.Diff(acknowledged, stored); diff != "" || len(stored) == 0 {
+		t.Errorf("what is stored is not what was acknowledged (-acknowledged +stored):\n%s", diff)
 	}
 	limit(1000)
-	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-		t.Errorf("CreatePet when there is room again = %v", err)
-	}
-}
-
-// checkAcknowledged checks that exactly these pets are stored.
-func checkAcknowledged(t *testing.T, s *Store, acknowledged map[int64]bool) {
-	t.Helper()
-	if len(acknowledged) == 0 {
-		t.Fatal("nothing was acknowledged before the database was full")
-	}
-	stored := map[int64]bool{}
-	q := store.ListQuery{Limit: store.MaxList}
-	for more := true; more; {
-		var pets []store.Pet
-		var err error
-		if pets, more, err = s.ListPets(t.Context(), q); err != nil {
-			t.Fatalf("ListPets of a full database = %v", err)
-		}
-		for _, p := range pets {
-			stored[p.ID], q.After = true, p.ID
-		}
-	}
-	if diff := cmp.Diff(acknowledged, stored); diff != "" {
-		t.Errorf("what is stored is not what was acknowledged (-acknowledged +stored):\n%s", diff)
+	_, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	if err := errors.Join(err, s.Ping(t.Context())); err != nil {
+		t.Errorf("CreatePet when there is room again, and Ping = %v", err)
 	}
 }
 
