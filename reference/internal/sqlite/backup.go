@@ -41,15 +41,20 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 	if to, err = filepath.Abs(to); err != nil {
 		return Report{}, err
 	}
-	_, err = f.copyDatabase(ctx, db, to, func(partial file) (err error) {
-		r, err = partial.verify(ctx)
-		return err
-	})
-	return r, err
+	partial, _, err := f.copyDatabase(ctx, db, to)
+	if err != nil {
+		return Report{}, err
+	}
+	if r, err = partial.verify(ctx); err != nil {
+		_ = os.Remove(partial.path)
+		return Report{}, err
+	}
+	return r, rename(partial.path, to)
 }
 
-// copyDatabase is copyTo for a database of petstore. It returns the version of its schema.
-func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string, check func(partial file) error) (version int64, err error) {
+// copyDatabase is copyPartial for a database of petstore. It returns the version of its schema,
+// too.
+func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string) (partial file, version int64, err error) {
 	err = f.snapshot(ctx, db, func(conn *sql.Conn) (err error) {
 		if version, err = f.inspect(ctx, conn); err != nil {
 			return err
@@ -57,9 +62,10 @@ func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string, check fun
 		if version == 0 {
 			return fmt.Errorf("database %s is empty", f.name)
 		}
-		return f.copyTo(ctx, conn, to, check)
+		partial, err = f.copyPartial(ctx, conn, to)
+		return err
 	})
-	return version, err
+	return partial, version, err
 }
 
 // verify examines a copy that nothing else uses. It returns an error unless SQLite finds it
@@ -105,43 +111,44 @@ func scanText(row scanner) (text string, err error) {
 	return text, err
 }
 
-// copyTo writes a copy of the database, as of one instant, to a new file that only its
-// owner can read. Other processes may read and write the database meanwhile. The copy
-// has its name once it is complete and SQLite has synced it to the disk, and check, if it is
-// not nil, has found it good. The error wraps [fs.ErrExist] if there is a file of that name.
-func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string, check func(partial file) error) (err error) {
+// copyTo writes a copy of the database, as of one instant, to a new file. The copy has its name
+// once it is complete.
+func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string) error {
+	partial, err := f.copyPartial(ctx, conn, to)
+	if err != nil {
+		return err
+	}
+	return rename(partial.path, to)
+}
+
+// copyPartial writes a copy of the database, as of one instant, to a new file beside to that only
+// its owner can read, and which can get that name then. Other processes may read and write the
+// database meanwhile. SQLite syncs the copy to the disk. The error wraps [fs.ErrExist] if there
+// is a file at to.
+func (f file) copyPartial(ctx context.Context, conn *sql.Conn, to string) (partial file, err error) {
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s: %w", to, fs.ErrExist)
+		return partial, fmt.Errorf("%s: %w", to, fs.ErrExist)
 	}
 	temp, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.partial")
 	if err != nil {
-		return fmt.Errorf("cannot write in the directory %s: %w", filepath.Dir(to), withoutPath(err))
+		return partial, fmt.Errorf("cannot write in the directory %s: %w", filepath.Dir(to), withoutPath(err))
 	}
-	partial := f.at(temp.Name())
-	defer func() {
-		if err != nil {
-			_ = os.Remove(partial.path)
-		}
-	}()
-	if err := temp.Close(); err != nil {
-		return withoutPath(err)
+	partial = f.at(temp.Name())
+	err = temp.Close()
+	if err == nil {
+		err = f.copyPages(ctx, conn, "copying", func(c pageCopier) (*sqlite.Backup, error) {
+			// A copy that is not complete is deleted, so it needs no journal.
+			return c.NewBackup(partial.dsn("rw", "journal_mode(OFF)"))
+		})
 	}
-	err = f.copyPages(ctx, conn, "copying", func(c pageCopier) (*sqlite.Backup, error) {
-		// A copy that is not complete is deleted, so it needs no journal.
-		return c.NewBackup(partial.dsn("rw", "journal_mode(OFF)"))
-	})
 	if err == nil {
 		err = partial.leaveWAL(ctx)
 	}
 	if err != nil {
-		return explain("copy database "+f.name+" to "+to, err)
+		_ = os.Remove(partial.path)
+		return partial, explain("copy database "+f.name+" to "+to, err)
 	}
-	if check != nil {
-		if err := check(partial); err != nil {
-			return err
-		}
-	}
-	return rename(partial.path, to)
+	return partial, nil
 }
 
 // A pageCopier is a connection of the driver.
@@ -179,21 +186,21 @@ func (f file) leaveWAL(ctx context.Context) error {
 	return errors.Join(err, db.Close())
 }
 
-// rename gives a file a new name. It does not replace a file of that name: its error then
-// wraps [fs.ErrExist].
+// rename gives a file a new name, or deletes it if that fails. It does not replace a file of that
+// name: its error then wraps [fs.ErrExist].
 func rename(from, to string) error {
-	switch err := os.Link(from, to); {
-	case err == nil:
-		_ = os.Remove(from) // the other name stays
+	err := os.Link(from, to)
+	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: %w", to, fs.ErrExist)
-	default: // a file system without hard links
-		if err := os.Rename(from, to); err != nil {
-			return fmt.Errorf("rename to %s: %w", to, withoutPath(err))
+		err = fmt.Errorf("%s: %w", to, fs.ErrExist)
+	case err != nil: // a file system without hard links
+		if err = os.Rename(from, to); err != nil {
+			err = fmt.Errorf("rename to %s: %w", to, withoutPath(err))
 		}
 	}
+	_ = os.Remove(from)
 	syncDir(filepath.Dir(to))
-	return nil
+	return err
 }
 
 // syncDir makes a new name in a directory durable, where the system can do that.

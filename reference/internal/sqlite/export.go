@@ -38,8 +38,8 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	next := f.at(filepath.Join(dir, "copy.db"))
-	if _, _, err := f.copyUpgraded(ctx, next); err != nil {
+	next, _, _, err := f.copyUpgraded(ctx, filepath.Join(dir, "copy"))
+	if err != nil {
 		return err
 	}
 	db, err := next.connect(1)

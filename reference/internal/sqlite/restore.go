@@ -57,11 +57,12 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 	}
 
 	// What is restored is prepared in a file of its own.
-	next := from.at(old.path + ".restore-" + timestamp(at))
-	defer os.Remove(next.path) // fails if it has got another name
-	if r.From, r.Report, err = from.copyUpgraded(ctx, next); err != nil {
-		return Restored{}, err
+	next, version, whole, err := from.copyUpgraded(ctx, old.path+".restore-"+timestamp(at))
+	if err != nil {
+		return r, err
 	}
+	defer os.Remove(next.path) // fails if it has got another name
+	r = Restored{Report: whole, From: version}
 	target, exists, err := old.lock(ctx, r.Schema)
 	if err != nil {
 		return Restored{}, err
@@ -163,27 +164,29 @@ func (f file) unreadable(err error) error {
 		"move it and its log (-wal) away, restore again, and revoke the keys that the command then names: %w", f.name, err)
 }
 
-// copyUpgraded copies the file to next, with the newest schema, and verifies that. It returns
-// the version of the schema of the file.
-func (f file) copyUpgraded(ctx context.Context, next file) (version int64, r Report, err error) {
+// copyUpgraded copies the file to a new one beside to, with the newest schema, and verifies that.
+// It returns the copy, and the version of the schema of the file.
+func (f file) copyUpgraded(ctx context.Context, to string) (next file, version int64, r Report, err error) {
 	from, err := f.connectReadOnly()
 	if err != nil {
-		return 0, r, err
+		return next, 0, r, err
 	}
 	defer from.Close()
-	if version, err = f.copyDatabase(ctx, from, next.path, nil); err != nil {
-		return 0, r, err
+	if next, version, err = f.copyDatabase(ctx, from, to); err != nil {
+		return next, 0, r, err
 	}
 	db, err := next.connect(1)
+	if err == nil {
+		_, err = next.upgrade(ctx, db, version)
+		err = errors.Join(err, db.Close())
+	}
+	if err == nil {
+		r, err = next.verify(ctx)
+	}
 	if err != nil {
-		return 0, r, err
+		_ = os.Remove(next.path)
 	}
-	_, err = next.upgrade(ctx, db, version)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return 0, r, err
-	}
-	r, err = next.verify(ctx)
-	return version, r, err
+	return next, version, r, err
 }
 
 // printable returns a path as an audit entry can have it: with escapes in place of control
@@ -210,8 +213,8 @@ const (
 )
 
 // merge takes over into next, which replaces the file, what must not be lost: keys and their
-// ends, the audit log, the IDs of pets. It sets what r says
-// about keys.
+// ends, the audit log, the IDs of pets. It
+// sets what r says about keys.
 func (f file) merge(ctx context.Context, db *sql.DB, next file, entry store.AuditEntry, r *Restored) error {
 	if _, err := db.ExecContext(ctx, "ATTACH ? AS restored", next.path); err != nil {
 		return f.explain("restore", err)
@@ -273,7 +276,7 @@ func scanRestoredKey(row scanner) (k store.Key, err error) {
 // in one transaction. The file stays the same one: another process that is waiting for it,
 // such as a server that starts now, must not be left with a file that has lost its name.
 func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep string) error {
-	if err := f.snapshot(ctx, db, func(conn *sql.Conn) error { return f.copyTo(ctx, conn, keep, nil) }); err != nil {
+	if err := f.snapshot(ctx, db, func(conn *sql.Conn) error { return f.copyTo(ctx, conn, keep) }); err != nil {
 		return err
 	}
 	conn, err := db.Conn(ctx)

@@ -185,7 +185,7 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, version int64) (reached i
 func (f file) copyBefore(ctx context.Context, conn *sql.Conn, version int64) (string, error) {
 	for {
 		to := fmt.Sprintf("%s.v%d-%s.backup", realPath(f.path), version, timestamp(time.Now()))
-		switch err := f.copyTo(ctx, conn, to, nil); {
+		switch err := f.copyTo(ctx, conn, to); {
 		case errors.Is(err, fs.ErrExist):
 			time.Sleep(time.Millisecond) // another process has made a copy in this one
 		case err != nil:
