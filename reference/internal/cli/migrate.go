@@ -31,12 +31,14 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	}
 	name := database.Redacted(settings.Database)
 	missing := isMissingFile(settings.Database)
-	bar := &progress{}
-	from, to, err := database.Migrate(ctx, settings.Database, database.Options{Progress: bar.show, OnUpgrade: func(u database.Upgrade) {
-		bar.end()
-		sayUpgrade(u)
-	}})
-	bar.end()
+	var from, to int64
+	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
+		from, to, err = database.Migrate(ctx, settings.Database, database.Options{Progress: bar.show, OnUpgrade: func(u database.Upgrade) {
+			bar.end()
+			sayUpgrade(u)
+		}})
+		return err
+	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot migrate: %w", err)
@@ -75,15 +77,14 @@ in a copy if it is of an older version. That copy needs room in the directory fo
 files; TMPDIR chooses another. The user of PostgreSQL must own the tables.`
 }
 
-const importNeedsPostgres = "petstore import copies a SQLite file into PostgreSQL, so the database must be a postgres:// URL; to replace a SQLite file use petstore restore"
-
 func (c importCmd) Run(ctx context.Context, o output) error {
 	settings, err := c.load()
 	if err != nil {
 		return err
 	}
 	if !database.IsPostgres(settings.Database) {
-		return usageError{settings.Errorf("database", "%s", importNeedsPostgres)}
+		return usageError{settings.Errorf("database", "petstore import copies a SQLite file into PostgreSQL, so the database must be a postgres:// URL; "+
+			"to replace a SQLite file use petstore restore")}
 	}
 	if database.IsPostgres(c.File) {
 		return usageError{errors.New("petstore import copies a SQLite file, got a URL; set the PostgreSQL database with --database or PETSTORE_DATABASE")}

@@ -26,10 +26,6 @@ func isBusy(err error) bool {
 	return p == sqlite3.SQLITE_BUSY || p == sqlite3.SQLITE_LOCKED
 }
 
-// ErrInUse is wrapped by the errors of [Restore] and [Export] if another process has the
-// file open.
-var ErrInUse = errors.New("in use by another process")
-
 // isDamaged reports whether err says that a file is damaged or not a database.
 func isDamaged(err error) bool {
 	p := primary(code(err))

@@ -19,8 +19,8 @@ import (
 // only a log that a killed process has left is moved into it, as by every program that
 // opens it.
 //
-// A file that is damaged is refused. The error wraps [ErrInUse] if another process has the
-// file open, [fs.ErrNotExist] if there is none, or is that of do.
+// A file that is damaged, or that another process has open, is refused. The error wraps
+// [fs.ErrNotExist] if there is no file, or is that of do.
 func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (err error) {
 	f, err := o.existingFile(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 	return do(x)
 }
 
-// checkUnused returns [ErrInUse] if another process has the file open, such as a server,
-// which may write more. A file that this user may not write to is not examined.
+// checkUnused returns an error if another process has the file open, such as a server, which may
+// write more. A file that this user may not write to is not examined.
 func (f file) checkUnused(ctx context.Context) error {
 	if f.checkAccess() != nil {
 		return nil

@@ -40,8 +40,8 @@ type Restored struct {
 // A database whose keys cannot be read is refused. Without a file at path, it is not known
 // which keys were revoked since the backup.
 //
-// The error wraps [ErrInUse] if another process has the file open, and [fs.ErrNotExist]
-// if there is no backup. After an error the database has what it had before.
+// A database that another process has open is refused, too. The error wraps [fs.ErrNotExist] if
+// there is no backup. After an error the database has what it had before.
 func Restore(ctx context.Context, backup, path string, by store.Actor, at time.Time, o Options) (r Restored, err error) {
 	from, err := o.existingFile(backup)
 	if err := errors.Join(err, by.Validate()); err != nil {
@@ -110,8 +110,9 @@ func (f file) checkReplaceable(backup file) error {
 	return nil
 }
 
+// inUse is the error for a database that another process has open.
 func inUse(database string) error {
-	return fmt.Errorf("database %s is %w, such as a server; stop it first", database, ErrInUse)
+	return fmt.Errorf("database %s is in use by another process, such as a server; stop it first", database)
 }
 
 // lock opens the file, moves its log into it, which takes that no other process has it
