@@ -74,6 +74,10 @@ func TestBackupIsOneFileForItsOwner(t *testing.T) {
 	to := backup(t, path)
 	checkLeft(t, to, filepath.Base(to))
 	checkMode(t, to)
+	var mode string
+	if err := raw(t, to).QueryRow("PRAGMA journal_mode").Scan(&mode); err != nil || mode != "delete" {
+		t.Errorf("the journal mode of the backup is %s (%v), want delete: it is one file also while it is read", mode, err)
+	}
 	s := open(t, to, sqlite.Options{})
 	if got, err := s.KeyByDigest(t.Context(), key.Digest); err != nil || got.ID != key.ID {
 		t.Errorf("the key in the backup is %+v (%v), want %+v", got, err, key)

@@ -149,9 +149,9 @@ func (f file) lock(ctx context.Context, version int64) (_ *sql.DB, exists bool, 
 	if _, err := f.version(ctx, conn); err != nil { // it may be newer
 		return nil, false, err
 	}
-	// In the exclusive locking mode, the lock of a write stays.
-	for _, pragma := range []string{"journal_mode = DELETE", "user_version = 1", "user_version = 0"} {
-		if _, err := conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
+	// In the exclusive locking mode, the lock of a transaction stays.
+	for _, text := range []string{"PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE", "COMMIT"} {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
 			return nil, false, f.explain("restore", err)
 		}
 	}

@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"testing"
@@ -66,5 +68,26 @@ func TestMigrationsNeverChange(t *testing.T) {
 	sum := sha256.Sum256(content)
 	if got, want := hex.EncodeToString(sum[:8]), "067dea749ce000a9"; got != want {
 		t.Errorf("the checksum of the migration is %s, want %s", got, want)
+	}
+}
+
+// While a restore has the lock, no other process can read or write, whatever the journal mode is.
+func TestTheLockOfARestoreKeepsOthersOut(t *testing.T) {
+	s := openTest(t)
+	must(t, s.Close())
+	for _, mode := range []string{"WAL", "DELETE"} {
+		other, err := sql.Open("sqlite", s.path)
+		must(t, err)
+		_, err = other.ExecContext(t.Context(), "PRAGMA journal_mode = "+mode)
+		must(t, errors.Join(err, other.Close()))
+		locked, _, err := s.lock(t.Context(), Version)
+		must(t, err)
+		other, err = sql.Open("sqlite", s.path)
+		must(t, err)
+		var n int
+		if err := other.QueryRow("SELECT count(*) FROM pets").Scan(&n); !isBusy(err) {
+			t.Errorf("in the mode %s, another process reads %d pets (%v), want that it is busy", mode, n, err)
+		}
+		must(t, errors.Join(other.Close(), locked.Close()))
 	}
 }
