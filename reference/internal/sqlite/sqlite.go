@@ -71,8 +71,8 @@ type Options struct {
 	// nothing. [Migrate] creates and upgrades it then.
 	NoMigrate bool
 
-	// Progress is called while something takes long, some times a second, with what it is
-	// and how many of its units are done. A total of 0 is not known. Nil: it is not called.
+	// Progress is called while something takes long, every thousand pages or rows, with what it
+	// is and how many of its units are done. A total of 0 is not known. Nil: it is not called.
 	Progress func(doing string, done, total int64)
 }
 
