@@ -38,7 +38,7 @@ func (s *brokenStore) CreatePet(ctx context.Context, _ store.NewPet) (store.Pet,
 	return store.Pet{}, s.fail(ctx)
 }
 
-func (s *brokenStore) CreatePetIf(ctx context.Context, _ store.NewPet, _ *store.IdempotencyKey, _ store.Condition) (store.Pet, bool, error) {
+func (s *brokenStore) CreatePetOnce(ctx context.Context, _ store.NewPet, _ store.IdempotencyKey) (store.Pet, bool, error) {
 	return store.Pet{}, false, s.fail(ctx)
 }
 

@@ -97,8 +97,8 @@ func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key
 		return stored, false, err
 	}
 	principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
-	k := &store.IdempotencyKey{Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now()}
-	stored, replayed, err = a.Pets.CreatePetIf(ctx, p, k, nil)
+	k := store.IdempotencyKey{Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now()}
+	stored, replayed, err = a.Pets.CreatePetOnce(ctx, p, k)
 	if errors.Is(err, store.ErrMismatch) {
 		err = errIdempotencyKeyReused.Wrap(err)
 	}

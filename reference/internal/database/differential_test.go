@@ -43,7 +43,7 @@ func kind(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, k := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrMismatch, store.ErrCondition, store.ErrUnavailable} {
+	for _, k := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrMismatch, store.ErrUnavailable} {
 		if errors.Is(err, k) {
 			return k.Error()
 		}
@@ -66,26 +66,10 @@ func (e *engine) call(ctx context.Context) (string, answer) {
 		p := e.pet()
 		pet, err := s.CreatePet(ctx, p)
 		return fmt.Sprintf("CreatePet %.200q", fmt.Sprint(p)), answer{kind(err), []any{e.known(pet)}}
-	case 1, 2:
+	case 1, 2, 3:
 		p, k := e.pet(), store.IdempotencyKey{Owner: e.text(), Key: e.text(), Fingerprint: [32]byte{byte(e.IntN(2)), 0xff}, At: e.later()}
-		pet, replayed, err := s.CreatePetIf(ctx, p, &k, nil)
+		pet, replayed, err := s.CreatePetOnce(ctx, p, k)
 		return fmt.Sprintf("Once %.200q %.200q", fmt.Sprint(p), fmt.Sprint(k)), answer{kind(err), []any{e.known(pet), replayed}}
-	case 3:
-		p, q, want := e.pet(), e.query(), e.IntN(4)
-		k := &store.IdempotencyKey{Owner: pick(e, "o", e.text()), Key: pick(e, "k", e.text()), At: e.later()}
-		if e.IntN(2) == 0 {
-			k = nil
-		}
-		var seen []any
-		pet, replayed, err := s.CreatePetIf(ctx, p, k, func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
-			pets, more, err := list(q)
-			for i := range pets {
-				pets[i] = e.known(pets[i])
-			}
-			seen = []any{pets, more, kind(err)}
-			return want > 0, err
-		})
-		return fmt.Sprintf("If %.200q %v %v", fmt.Sprint(p), k, q), answer{kind(err), []any{e.known(pet), replayed, seen}}
 	case 4:
 		id := e.id()
 		pet, err := s.Pet(ctx, id)

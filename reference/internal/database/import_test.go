@@ -57,7 +57,7 @@ func fill(t *testing.T) string {
 		status := []store.Status{store.Available, store.Pending, store.Sold}[i%3]
 		_, err := s.CreatePet(ctx, store.NewPet{Name: name, CategoryID: int64(i) - 3<<40, Status: status})
 		must(t, err)
-		_, _, err = s.CreatePetIf(ctx, store.NewPet{Name: name}, new(request(i)), nil)
+		_, _, err = s.CreatePetOnce(ctx, store.NewPet{Name: name}, request(i))
 		must(t, err)
 		k, err := s.CreateKey(ctx, store.NewKey{
 			Digest: store.Digest{1, byte(i)}, LastFour: "abcd", Name: name, Owner: name, Plan: name, Created: noon.Add(-time.Duration(i%4) * time.Hour),
@@ -132,15 +132,15 @@ func TestImport(t *testing.T) {
 	}
 	// Writes go on in both in the same way.
 	for i := range hostile {
-		wantPet, wantReplay, wantErr := from.CreatePetIf(t.Context(), store.NewPet{Name: "new"}, new(request(i)), nil)
-		pet, replay, err := to.CreatePetIf(t.Context(), store.NewPet{Name: "new"}, new(request(i)), nil)
+		wantPet, wantReplay, wantErr := from.CreatePetOnce(t.Context(), store.NewPet{Name: "new"}, request(i))
+		pet, replay, err := to.CreatePetOnce(t.Context(), store.NewPet{Name: "new"}, request(i))
 		if pet != wantPet || replay != wantReplay || err != nil || wantErr != nil {
 			t.Errorf("request %d: PostgreSQL answers %+v, %v, %v, SQLite %+v, %v, %v", i, pet, replay, err, wantPet, wantReplay, wantErr)
 		}
 	}
 	changed := request(5)
 	changed.Fingerprint[0]++
-	if _, _, err := to.CreatePetIf(t.Context(), store.NewPet{Name: "new"}, &changed, nil); !errors.Is(err, store.ErrMismatch) {
+	if _, _, err := to.CreatePetOnce(t.Context(), store.NewPet{Name: "new"}, changed); !errors.Is(err, store.ErrMismatch) {
 		t.Errorf("a request that was changed = %v, want ErrMismatch", err)
 	}
 	must(t, to.AddAudit(t.Context(), store.AuditEntry{At: noon, Actor: "ada", Action: "ban.end", Target: "bob"}))

@@ -89,7 +89,7 @@ func errorType(err error) string {
 	case errors.Is(err, store.ErrUnavailable):
 		return "unavailable"
 	}
-	for _, answer := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrExists, store.ErrInactive, store.ErrMismatch, store.ErrCondition} {
+	for _, answer := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrExists, store.ErrInactive, store.ErrMismatch} {
 		if errors.Is(err, answer) {
 			return ""
 		}
@@ -121,10 +121,10 @@ func (m measured) CreatePet(ctx context.Context, p store.NewPet) (_ store.Pet, e
 	return m.Store.CreatePet(ctx, p)
 }
 
-func (m measured) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, condition store.Condition) (_ store.Pet, replayed bool, err error) {
-	c, ctx := m.o.begin(ctx, "CreatePetIf")
+func (m measured) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (_ store.Pet, replayed bool, err error) {
+	c, ctx := m.o.begin(ctx, "CreatePetOnce")
 	defer c.end(&err)
-	return m.Store.CreatePetIf(ctx, p, k, condition)
+	return m.Store.CreatePetOnce(ctx, p, k)
 }
 
 func (m measured) Pet(ctx context.Context, id int64) (_ store.Pet, err error) {

@@ -40,7 +40,7 @@ func TestMeasuredCalls(t *testing.T) {
 	measured, ctx := sdk.Store(db), t.Context()
 	_, err = measured.CreatePet(ctx, store.NewPet{Name: "Rex"})
 	must(t, err)
-	_, _, err = measured.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, nil, nil)
+	_, _, err = measured.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, store.IdempotencyKey{})
 	must(t, err)
 	_, err = measured.Pet(ctx, 1)
 	must(t, err)
@@ -48,7 +48,7 @@ func TestMeasuredCalls(t *testing.T) {
 	must(t, err)
 	_, _ = measured.KeyByDigest(ctx, store.Digest{}) // not found, which is an answer
 	must(t, measured.Ping(ctx))
-	want := map[string]int{"CreatePet ": 1, "CreatePetIf ": 1, "Pet ": 1, "ListPets ": 1, "KeyByDigest ": 1, "Ping ": 1}
+	want := map[string]int{"CreatePet ": 1, "CreatePetOnce ": 1, "Pet ": 1, "ListPets ": 1, "KeyByDigest ": 1, "Ping ": 1}
 	if diff := cmp.Diff(want, sdk.calls(t)); diff != "" {
 		t.Errorf("measured calls, all answered (-want +got):\n%s", diff)
 	}
@@ -83,7 +83,6 @@ func TestFailedCallsHaveAType(t *testing.T) {
 		{store.ErrExists, ""},
 		{store.ErrInactive, ""},
 		{store.ErrMismatch, ""},
-		{store.ErrCondition, ""},
 		{fmt.Errorf("%w: the disk is full", store.ErrUnavailable), "unavailable"},
 		{fmt.Errorf("list pets: %w", context.Canceled), "canceled"},
 		{fmt.Errorf("%w: %w", store.ErrUnavailable, context.DeadlineExceeded), "timeout"},

@@ -113,20 +113,13 @@ func TestReadOnlyForAWhile(t *testing.T) {
 func TestAllConnectionsInUse(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
-	hold, held := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, func(func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
-			once.Do(func() { close(held) })
-			<-hold
-			return true, nil
-		})
-		if err != nil {
-			t.Errorf("CreatePetIf = %v", err)
-		}
-	})
-	<-held
+	unlock := lock(t, url, "LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+	done := make(chan error)
+	go func() {
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		done <- err
+	}()
+	must(t, waiting(t.Context(), url, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 1) // ends while it waits, or before
 	defer cancel()
 	_, err := s.Pet(ctx, 1)
@@ -138,8 +131,8 @@ func TestAllConnectionsInUse(t *testing.T) {
 	if _, err := s.Pet(canceled, 1); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Pet = %v, want an error that wraps Canceled alone", err)
 	}
-	close(hold)
-	wg.Wait()
+	unlock()
+	must(t, <-done)
 }
 
 // calls are calls of a store, of each kind, one of them for a pet that there is.
@@ -147,13 +140,12 @@ func calls(s *postgres.Store, pet int64) map[string]func(context.Context) error 
 	rex := store.NewPet{Name: "Rex"}
 	once := store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}
 	return map[string]func(context.Context) error{
-		"Pet":         func(ctx context.Context) error { _, err := s.Pet(ctx, pet); return err },
-		"ListPets":    func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{Limit: 1}); return err },
-		"ListKeys":    func(ctx context.Context) error { _, err := s.ListKeys(ctx); return err },
-		"CreatePet":   func(ctx context.Context) error { _, err := s.CreatePet(ctx, rex); return err },
-		"CreatePetIf": func(ctx context.Context) error { _, _, err := s.CreatePetIf(ctx, rex, nil, always); return err },
-		"CreatePetIf with a key": func(ctx context.Context) error {
-			_, _, err := s.CreatePetIf(ctx, rex, &once, nil)
+		"Pet":       func(ctx context.Context) error { _, err := s.Pet(ctx, pet); return err },
+		"ListPets":  func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{Limit: 1}); return err },
+		"ListKeys":  func(ctx context.Context) error { _, err := s.ListKeys(ctx); return err },
+		"CreatePet": func(ctx context.Context) error { _, err := s.CreatePet(ctx, rex); return err },
+		"CreatePetOnce": func(ctx context.Context) error {
+			_, _, err := s.CreatePetOnce(ctx, rex, once)
 			return err
 		},
 	}
@@ -177,8 +169,8 @@ func TestConnectionsCutInCalls(t *testing.T) {
 		"CreatePet": func(n store.NewPet, _ store.IdempotencyKey) (store.Pet, error) {
 			return s.CreatePet(context.Background(), n)
 		},
-		"CreatePetIf": func(n store.NewPet, k store.IdempotencyKey) (store.Pet, error) {
-			pet, _, err := s.CreatePetIf(context.Background(), n, &k, always)
+		"CreatePetOnce": func(n store.NewPet, k store.IdempotencyKey) (store.Pet, error) {
+			pet, _, err := s.CreatePetOnce(context.Background(), n, k)
 			return pet, err
 		},
 	} {
@@ -364,8 +356,8 @@ func TestAClientThatHangsUp(t *testing.T) {
 	if after := backend(); after != before {
 		t.Errorf("the connection is that of process %d, want %d as before", after, before)
 	}
-	if n := query[int](t, url, "SELECT count(*)::int FROM pets"); n != 4 {
-		t.Errorf("%d pets are stored, want 4", n)
+	if n := query[int](t, url, "SELECT count(*)::int FROM pets"); n != 3 {
+		t.Errorf("%d pets are stored, want 3", n)
 	}
 }
 

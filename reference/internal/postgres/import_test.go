@@ -167,15 +167,8 @@ func TestImportBesideAServer(t *testing.T) {
 	rex, key := store.NewPet{Name: "Rex"}, store.NewKey{Digest: store.Digest{2}, LastFour: "abcd", Name: "n", Owner: "bob", Plan: "free", Created: noon}
 	writes := map[string]func() error{
 		"CreatePet": func() error { _, err := other.CreatePet(t.Context(), rex); return err },
-		"CreatePetIf": func() error {
-			_, _, err := other.CreatePetIf(t.Context(), rex, nil, func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
-				pets, _, err := list(store.ListQuery{Limit: 1}) // sees the pets of the import
-				return len(pets) > 0, err
-			})
-			return err
-		},
-		"CreatePetIf with a key": func() error {
-			_, _, err := other.CreatePetIf(t.Context(), rex, new(store.IdempotencyKey{Owner: "bob", Key: "k", At: noon}), nil)
+		"CreatePetOnce": func() error {
+			_, _, err := other.CreatePetOnce(t.Context(), rex, store.IdempotencyKey{Owner: "bob", Key: "k", At: noon})
 			return err
 		},
 		"CreateKey": func() error { _, err := other.CreateKey(t.Context(), key, importer); return err },

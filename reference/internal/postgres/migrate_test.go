@@ -152,8 +152,8 @@ func TestAUserWithFewRights(t *testing.T) {
 	few := fewRights(t, url, "SELECT, INSERT, UPDATE, DELETE")
 	s := open(t, few, postgres.Options{NoMigrate: true})
 	pet := create(t, s)
-	if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, always); err != nil {
-		t.Errorf("CreatePetIf = %v", err)
+	if _, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}); err != nil {
+		t.Errorf("CreatePetOnce = %v", err)
 	}
 	if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
 		t.Errorf("Pet = %v, %v, want %v", got, err, pet)
@@ -186,8 +186,6 @@ func fewRights(t *testing.T, url, rights string) string {
 	t.Cleanup(func() { postgrestest.Exec(t, url, "DROP OWNED BY "+name, "DROP ROLE "+name) })
 	return strings.Replace(url, "postgres:"+postgrestest.Password+"@", name+":few-Rights-1@", 1)
 }
-
-func always(func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) { return true, nil }
 
 // with returns the migrations with further ones.
 func with(t *testing.T, more map[string]string) fs.FS {

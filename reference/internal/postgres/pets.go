@@ -41,10 +41,6 @@ const (
 	// there are never many. It waits for no other request.
 	pruneOnceText = `DELETE FROM idempotency_keys WHERE (owner, key) IN
 		(SELECT owner, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT 4 FOR UPDATE SKIP LOCKED)`
-
-	// lockPetsText excludes other writes to the pets until the transaction ends, and waits
-	// for those that have begun. Reads go on.
-	lockPetsText = `LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE`
 )
 
 // A querier is a connection or a transaction.
@@ -71,29 +67,19 @@ func addPet(ctx context.Context, on querier, p store.NewPet) (store.Pet, error) 
 	return pet, err
 }
 
-// CreatePetIf stores a pet with the key of its request, on a condition. See [store.Pets].
-func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, c store.Condition) (pet store.Pet, replayed bool, err error) {
-	if err := p.Validate(); err != nil {
+// CreatePetOnce stores a pet with the key of its request. See [store.Pets].
+func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
+	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
 		return store.Pet{}, false, err
 	}
-	if k != nil {
-		if err := k.Validate(); err != nil {
-			return store.Pet{}, false, err
-		}
-	}
 	err = s.transact(ctx, "create pet", func(ctx context.Context, tx pgx.Tx) (err error) {
-		if k != nil {
-			if pet, replayed, err = firstPet(ctx, tx, *k); replayed || err != nil {
-				return err
-			}
-		}
-		if err = checkCondition(ctx, tx, c); err != nil {
+		if pet, replayed, err = firstPet(ctx, tx, k); replayed || err != nil {
 			return err
 		}
-		if pet, err = addPet(ctx, tx, p); err != nil || k == nil {
+		if pet, err = addPet(ctx, tx, p); err != nil {
 			return err
 		}
-		return addOnce(ctx, tx, *k, pet.ID)
+		return addOnce(ctx, tx, k, pet.ID)
 	})
 	return pet, replayed, err
 }
@@ -130,27 +116,6 @@ func expired(k store.IdempotencyKey) time.Time {
 	return toMicroseconds(k.At).Add(-store.IdempotencyLifetime)
 }
 
-// checkCondition returns [store.ErrCondition] if a condition does not hold, and excludes
-// other writes to the pets.
-func checkCondition(ctx context.Context, tx pgx.Tx, c store.Condition) error {
-	if c == nil {
-		return nil
-	}
-	if _, err := tx.Exec(ctx, lockPetsText); err != nil {
-		return err
-	}
-	ok, err := c(func(q store.ListQuery) ([]store.Pet, bool, error) {
-		if err := q.Validate(); err != nil {
-			return nil, false, err
-		}
-		return list(ctx, tx, q)
-	})
-	if err == nil && !ok {
-		err = store.ErrCondition
-	}
-	return err
-}
-
 // Pet returns one pet. See [store.Pets].
 func (s *Store) Pet(ctx context.Context, id int64) (pet store.Pet, err error) {
 	err = s.read(ctx, "read pet", func(ctx context.Context, conn *pgxpool.Conn) error {
@@ -164,30 +129,14 @@ func (s *Store) ListPets(ctx context.Context, q store.ListQuery) (pets []store.P
 	if err := q.Validate(); err != nil {
 		return nil, false, err
 	}
-	err = s.read(ctx, "list pets", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		pets, more, err = list(ctx, conn, q)
-		return err
-	})
-	return pets, more, err
-}
-
-// list lists pets for a query that is valid.
-func list(ctx context.Context, on querier, q store.ListQuery) (pets []store.Pet, more bool, err error) {
 	// One row over the limit tells whether there are more.
 	text, args := listPetsText, []any{q.After, q.Limit + 1}
 	if q.Status != "" {
 		text, args = listStatusText, append(args, string(q.Status))
 	}
-	rows, err := on.Query(ctx, text, args...)
-	if err != nil {
-		return nil, false, err
+	pets, err = readAll(ctx, s, "list pets", pgx.RowToStructByPos[store.Pet], text, args...)
+	if len(pets) > q.Limit {
+		return pets[:q.Limit], true, err
 	}
-	pets, err = pgx.AppendRows(make([]store.Pet, 0, min(q.Limit+1, 100)), rows, pgx.RowToStructByPos[store.Pet])
-	if err != nil {
-		return nil, false, err
-	}
-	if more = len(pets) > q.Limit; more {
-		pets = pets[:q.Limit]
-	}
-	return pets, more, nil
+	return pets, false, err
 }

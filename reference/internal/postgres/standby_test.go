@@ -32,14 +32,14 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 	standby := primary.StartStandby()
 	primary.Synchronous()
 	once := func() (store.Pet, error) {
-		pet, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
+		pet, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
 		return pet, err
 	}
 	revoke := func() (store.Key, error) { return s.RevokeKey(t.Context(), key.ID, noon, admin) }
 
 	standby.Stop()
 	for range 3 {
-		unconfirmed(t, "CreatePetIf", func() error { _, err := once(); return err })
+		unconfirmed(t, "CreatePetOnce", func() error { _, err := once(); return err })
 		unconfirmed(t, "RevokeKey", func() error { _, err := revoke(); return err })
 	}
 
@@ -95,8 +95,8 @@ func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 			_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
 			return err
 		},
-		"CreatePetIf": func() error {
-			_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
+		"CreatePetOnce": func() error {
+			_, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
 			return err
 		},
 		"Import": func() error {
@@ -159,18 +159,15 @@ func startWriters(t *testing.T, s *postgres.Store, n int) *writers {
 	return w
 }
 
-// write creates a pet in one of the three ways.
+// write creates a pet in one of the two ways.
 func (w *writers) write(n int64) {
 	p := store.NewPet{Name: fmt.Sprint(n), CategoryID: n}
 	k := store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: noon}
 	var pet store.Pet
 	var err error
-	switch n % 8 {
-	case 0:
-		pet, _, err = w.s.CreatePetIf(context.Background(), p, &k, always)
-	case 1, 2, 3:
-		pet, _, err = w.s.CreatePetIf(context.Background(), p, &k, nil)
-	default:
+	if n%2 == 0 {
+		pet, _, err = w.s.CreatePetOnce(context.Background(), p, k)
+	} else {
 		pet, err = w.s.CreatePet(context.Background(), p)
 	}
 	w.mu.Lock()

@@ -45,10 +45,10 @@
 // So a Store recovers from a restart or a failover by itself. Errors that can pass wrap
 // [store.ErrUnavailable]. No error has the password.
 //
-// Requests with one idempotency key wait for each other, with an advisory lock. A pet with a
-// condition, and the first key, lock their table against other writes. Entries of the audit
-// log wait for each other at the end of their transactions, so that their IDs are in the
-// order of the commits. [Store.Import] locks all tables against writes.
+// Requests with one idempotency key wait for each other, with an advisory lock. The first key
+// locks its table against other writes. Entries of the audit log wait for each other at the
+// end of their transactions, so that their IDs are in the order of the commits. [Store.Import]
+// locks all tables against writes.
 //
 // # Upgrades
 //

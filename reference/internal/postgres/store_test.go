@@ -100,29 +100,6 @@ func TestAuditIDsAreInTheOrderOfCommits(t *testing.T) {
 	}
 }
 
-// While a pet is created on a condition, others read pets and write keys.
-func TestReadsGoOnDuringACondition(t *testing.T) {
-	url := postgrestest.Database(t)
-	s := open(t, url, postgres.Options{})
-	pet := create(t, s)
-	_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
-		if got, err := s.Pet(t.Context(), pet.ID); got != pet || err != nil {
-			t.Errorf("Pet = %v, %v, want %v", got, err, pet)
-		}
-		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 2}); len(pets) != 1 || err != nil {
-			t.Errorf("ListPets = %v, %v, want one pet", pets, err)
-		}
-		k := store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}
-		if _, err := s.CreateFirstKey(t.Context(), k, store.Actor{Name: "admin"}); err != nil {
-			t.Errorf("CreateFirstKey = %v", err)
-		}
-		return true, nil
-	})
-	if err != nil {
-		t.Errorf("CreatePetIf = %v", err)
-	}
-}
-
 // Each new idempotency key removes expired ones, and only those. It does not wait for a
 // transaction that has locked one.
 func TestExpiredIdempotencyKeysAreRemoved(t *testing.T) {
@@ -133,8 +110,8 @@ func TestExpiredIdempotencyKeysAreRemoved(t *testing.T) {
 		t.Helper()
 		for range times {
 			n++
-			if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: at}), nil); err != nil {
-				t.Fatalf("CreatePetIf = %v", err)
+			if _, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: at}); err != nil {
+				t.Fatalf("CreatePetOnce = %v", err)
 			}
 		}
 	}
@@ -256,11 +233,11 @@ func checkSession(t *testing.T, direct, url string) {
 	s := open(t, url, postgres.Options{})
 	const name = `Réx\'"日本😀`
 	k := store.IdempotencyKey{Owner: name, Key: t.Name(), Fingerprint: [32]byte{0, '\\', 0xff}, At: noon}
-	pet, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
+	pet, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: name}, k)
 	must(t, err)
-	again, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
+	again, replayed, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: name}, k)
 	if again != pet || !replayed || err != nil {
-		t.Errorf("CreatePetIf again = %v, %t, %v, want %v", again, replayed, err, pet)
+		t.Errorf("CreatePetOnce again = %v, %t, %v, want %v", again, replayed, err, pet)
 	}
 	if got, err := s.Pet(t.Context(), pet.ID); got != pet || err != nil {
 		t.Errorf("Pet = %v, %v, want %v", got, err, pet)

@@ -82,7 +82,7 @@ func TestBackupIsOneFileForItsOwner(t *testing.T) {
 	if got, err := s.KeyByDigest(t.Context(), key.Digest); err != nil || got.ID != key.ID {
 		t.Errorf("the key in the backup is %+v (%v), want %+v", got, err, key)
 	}
-	pet, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(once("k")), nil)
+	pet, replayed, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, once("k"))
 	if err != nil || !replayed || pet.ID != 1 {
 		t.Errorf("a request again in the backup gives %+v, replayed %v (%v), want the first pet", pet, replayed, err)
 	}

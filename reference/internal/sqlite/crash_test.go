@@ -51,7 +51,7 @@ func changeWithoutEnd(ctx context.Context, path string) error {
 			createPet, createPet, createPet, createPet, // in one transaction, if they wait for each other
 			func(n int) (string, error) {
 				name := rand.Text()
-				pet, _, err := s.CreatePetIf(ctx, store.NewPet{Name: name}, new(once(name)), nil)
+				pet, _, err := s.CreatePetOnce(ctx, store.NewPet{Name: name}, once(name))
 				return fmt.Sprint("once ", name, " ", pet.ID), err
 			},
 			func(n int) (string, error) {
@@ -134,7 +134,7 @@ func checkAcknowledgedChanges(t *testing.T, s *sqlite.Store, lines []string) {
 			}
 			pets[words[1]] = true
 		case "once":
-			pet, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "another"}, new(once(words[1])), nil)
+			pet, replayed, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "another"}, once(words[1]))
 			if err != nil || !replayed || fmt.Sprint(pet.ID) != words[2] || pet.Name != words[1] {
 				t.Errorf("after %q was acknowledged, the request again gives %+v, replayed %v (%v)", line, pet, replayed, err)
 			}

@@ -188,7 +188,7 @@ func filled(t *testing.T) (string, store.Key) {
 		path := tempDatabase(t)
 		do(t, path, func(s *sqlite.Store) {
 			filledKey = addKey(t, s, 1)
-			_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(once("k")), nil)
+			_, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, once("k"))
 			if err := errors.Join(err,
 				s.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1}),
 				s.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "ada", Count: 1, Last: now}),

@@ -61,29 +61,19 @@ func (s *Store) addPet(ctx context.Context, p store.NewPet) (store.Pet, error) {
 	return pet, err
 }
 
-// CreatePetIf stores a pet with the key of its request, on a condition. See [store.Pets].
-func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, c store.Condition) (pet store.Pet, replayed bool, err error) {
-	if err := p.Validate(); err != nil {
+// CreatePetOnce stores a pet with the key of its request. See [store.Pets].
+func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
+	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
 		return store.Pet{}, false, err
 	}
-	if k != nil {
-		if err := k.Validate(); err != nil {
-			return store.Pet{}, false, err
-		}
-	}
 	err = s.write(ctx, "create pet", func(ctx context.Context) (err error) {
-		if k != nil {
-			if pet, replayed, err = s.firstPet(ctx, *k); replayed || err != nil {
-				return err
-			}
-		}
-		if err = s.checkCondition(ctx, c); err != nil {
+		if pet, replayed, err = s.firstPet(ctx, k); replayed || err != nil {
 			return err
 		}
-		if pet, err = s.addPet(ctx, p); err != nil || k == nil {
+		if pet, err = s.addPet(ctx, p); err != nil {
 			return err
 		}
-		return s.addOnce(ctx, *k, pet.ID)
+		return s.addOnce(ctx, k, pet.ID)
 	})
 	if err != nil {
 		return store.Pet{}, false, err
@@ -120,20 +110,6 @@ func (s *Store) addOnce(ctx context.Context, k store.IdempotencyKey, pet int64) 
 // expired is when the keys were stored that are forgotten at the time of k.
 func expired(k store.IdempotencyKey) int64 { return k.At.Add(-store.IdempotencyLifetime).UnixMicro() }
 
-// checkCondition returns [store.ErrCondition] if a condition does not hold. The transaction
-// of the writer excludes other writes, also of other processes, and sees those of its own
-// batch.
-func (s *Store) checkCondition(ctx context.Context, c store.Condition) error {
-	if c == nil {
-		return nil
-	}
-	ok, err := c(func(q store.ListQuery) ([]store.Pet, bool, error) { return s.list(ctx, &s.writer.prepared, q) })
-	if err == nil && !ok {
-		err = store.ErrCondition
-	}
-	return err
-}
-
 // Pet returns one pet. See [store.Pets].
 func (s *Store) Pet(ctx context.Context, id int64) (p store.Pet, err error) {
 	err = s.reads.row(ctx, petText, []any{id}, &p.ID, &p.Name, &p.CategoryID, &p.Status)
@@ -145,10 +121,6 @@ func (s *Store) Pet(ctx context.Context, id int64) (p store.Pet, err error) {
 
 // ListPets returns a page of pets. See [store.Pets].
 func (s *Store) ListPets(ctx context.Context, q store.ListQuery) (pets []store.Pet, more bool, err error) {
-	return s.list(ctx, s.reads, q)
-}
-
-func (s *Store) list(ctx context.Context, on *prepared, q store.ListQuery) (pets []store.Pet, more bool, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, false, err
 	}
@@ -158,7 +130,7 @@ func (s *Store) list(ctx context.Context, on *prepared, q store.ListQuery) (pets
 		query, args = listStatusText, []any{string(q.Status), q.After, q.Limit + 1}
 	}
 	var text sql.NullString // no pets are NULL
-	if err = on.row(ctx, query, args, &text); err == nil {
+	if err = s.reads.row(ctx, query, args, &text); err == nil {
 		pets, err = parsePets(text.String, q.Limit+1)
 	}
 	if err != nil {

@@ -71,29 +71,18 @@ func (q ListQuery) Validate() error {
 	return nil
 }
 
-// A Condition reports whether a pet may be created. It sees the pets through list, which
-// is [Pets].ListPets at that instant. It may be called more than once, and must not call
-// the store.
-type Condition func(list func(ListQuery) (pets []Pet, more bool, err error)) (ok bool, err error)
-
 // Pets stores the pets.
 type Pets interface {
 	// CreatePet stores a pet and gives it an ID. A pet that does not pass
 	// Validate is refused with [ErrInvalid].
 	CreatePet(ctx context.Context, p NewPet) (Pet, error)
 
-	// CreatePetIf is CreatePet for a request that a client may send again, or that has a
-	// condition. Each of k and c can be nil.
-	//
-	// The pet and the key are stored together. Within [IdempotencyLifetime] the same key
-	// with the same fingerprint creates nothing and returns the first pet, with replayed
-	// true; with another fingerprint it is refused with [ErrMismatch]. Of several
-	// concurrent calls, one creates the pet, and the others wait for it.
-	//
-	// A request whose condition is false is refused with [ErrCondition]. Nothing is written
-	// between the condition and the pet. A request that is replayed or does not match is not
-	// asked for its condition.
-	CreatePetIf(ctx context.Context, p NewPet, k *IdempotencyKey, c Condition) (pet Pet, replayed bool, err error)
+	// CreatePetOnce is CreatePet for a request that a client may send again. The pet and
+	// the key are stored together. Within [IdempotencyLifetime] the same key with the same
+	// fingerprint creates nothing and returns the first pet, with replayed true; with
+	// another fingerprint it is refused with [ErrMismatch]. Of several concurrent calls, one
+	// creates the pet, and the others wait for it.
+	CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (pet Pet, replayed bool, err error)
 
 	// Pet returns one pet, or [ErrNotFound].
 	Pet(ctx context.Context, id int64) (Pet, error)

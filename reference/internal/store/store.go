@@ -19,8 +19,8 @@
 //     begun finishes first, so that its outcome is known.
 //   - Times are stored in microseconds and UTC; anything finer is cut off.
 //
-// Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive], [ErrMismatch],
-// [ErrCondition] or [ErrUnavailable], so that callers can branch. They contain no secrets.
+// Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive], [ErrMismatch]
+// or [ErrUnavailable], so that callers can branch. They contain no secrets.
 //
 // A [Saver] saves what a server keeps in memory: the usage of the embedded rate limiter, a
 // [DailyCounter] and a [DeprecatedCounter]. A process that is killed loses what happened
@@ -74,9 +74,6 @@ var (
 
 	// ErrMismatch: the idempotency key was used for another request.
 	ErrMismatch = errors.New("used for another request")
-
-	// ErrCondition: the condition of a write is false.
-	ErrCondition = errors.New("condition is false")
 
 	// ErrUnavailable: the database is locked, full, unreadable or closed. A later
 	// call can succeed.

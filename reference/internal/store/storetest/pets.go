@@ -298,9 +298,9 @@ func onceKey(owner, key string, fingerprint byte, at time.Time) store.Idempotenc
 // createOnce creates a pet and checks whether that was a replay.
 func createOnce(t *testing.T, s store.Pets, p store.NewPet, k store.IdempotencyKey, wantReplay bool) store.Pet {
 	t.Helper()
-	pet, replayed, err := s.CreatePetIf(t.Context(), p, &k, nil)
+	pet, replayed, err := s.CreatePetOnce(t.Context(), p, k)
 	if err != nil || replayed != wantReplay {
-		t.Fatalf("CreatePetIf(%+v, %+v) = %+v, %v, %v, want replayed %v", p, k, pet, replayed, err, wantReplay)
+		t.Fatalf("CreatePetOnce(%+v, %+v) = %+v, %v, %v, want replayed %v", p, k, pet, replayed, err, wantReplay)
 	}
 	return pet
 }
@@ -324,12 +324,12 @@ func testOnceReplay(t *testing.T, db Opener[store.Store]) {
 	first := createOnce(t, s, rex, k, false)
 	want := store.Pet{ID: first.ID, Name: "Rex", CategoryID: 7, Status: store.Pending}
 	if first != want || first.ID < 1 {
-		t.Errorf("CreatePetIf returned %+v, want %+v with an ID", first, want)
+		t.Errorf("CreatePetOnce returned %+v, want %+v with an ID", first, want)
 	}
 	for _, at := range []time.Time{start, start.Add(time.Hour), start.Add(store.IdempotencyLifetime - time.Microsecond), start.Add(-time.Hour)} {
 		k.At = at
 		if got := createOnce(t, s, cat, k, true); got != first {
-			t.Errorf("at %v CreatePetIf returned %+v, want the first pet %+v", at, got, first)
+			t.Errorf("at %v CreatePetOnce returned %+v, want the first pet %+v", at, got, first)
 		}
 	}
 	// Other owners and other keys are other requests. Keys are compared by bytes.
@@ -343,8 +343,8 @@ func testOnceReplay(t *testing.T, db Opener[store.Store]) {
 func testOnceMismatch(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
 	first := createOnce(t, s, rex, onceKey("ada", "k", 1, start), false)
-	if pet, _, err := s.CreatePetIf(t.Context(), cat, new(onceKey("ada", "k", 2, start)), nil); !errors.Is(err, store.ErrMismatch) {
-		t.Errorf("CreatePetIf with another fingerprint = %+v, %v, want an error that wraps ErrMismatch", pet, err)
+	if pet, _, err := s.CreatePetOnce(t.Context(), cat, onceKey("ada", "k", 2, start)); !errors.Is(err, store.ErrMismatch) {
+		t.Errorf("CreatePetOnce with another fingerprint = %+v, %v, want an error that wraps ErrMismatch", pet, err)
 	}
 	createOnce(t, s, rex, onceKey("ada", "k", 1, start), true)
 	checkPets(t, s, first)
@@ -363,7 +363,7 @@ func testOnceExpiry(t *testing.T, db Opener[store.Store]) {
 	}
 	for i := range 20 {
 		if got := createOnce(t, s, rex, onceKey("ada", fmt.Sprint(i), 2, next), true); got != pets[20+i] {
-			t.Errorf("CreatePetIf returned %+v, want the pet of the second request %+v", got, pets[20+i])
+			t.Errorf("CreatePetOnce returned %+v, want the pet of the second request %+v", got, pets[20+i])
 		}
 	}
 	checkPets(t, s, pets...)
@@ -376,9 +376,9 @@ func testOnceTogether(t *testing.T, db Opener[store.Store]) {
 	var pets [callers][requests]store.Pet
 	together(callers, func(i int) {
 		for n := range requests {
-			pet, replayed, err := handles[i%2].CreatePetIf(t.Context(), rex, new(onceKey("ada", fmt.Sprint(n), 1, start)), nil)
+			pet, replayed, err := handles[i%2].CreatePetOnce(t.Context(), rex, onceKey("ada", fmt.Sprint(n), 1, start))
 			if err != nil {
-				t.Errorf("CreatePetIf = %v", err)
+				t.Errorf("CreatePetOnce = %v", err)
 			}
 			if !replayed {
 				created.Add(1)
@@ -404,98 +404,6 @@ func testOnceReopen(t *testing.T, db Opener[store.Store]) {
 		t.Fatalf("Close = %v", err)
 	}
 	if got := createOnce(t, db.open(t), cat, k, true); got != want {
-		t.Errorf("after reopening CreatePetIf returned %+v, want %+v", got, want)
-	}
-}
-
-var conditionTests = []test{
-	{"a condition decides whether a pet is created", testCondition},
-	{"a condition is not asked about a request that is sent again", testConditionReplay},
-	{"of many requests with one condition, one creates a pet", testConditionTogether},
-}
-
-type lister = func(store.ListQuery) ([]store.Pet, bool, error)
-
-func yes(lister) (bool, error) { return true, nil }
-func no(lister) (bool, error)  { return false, nil }
-
-func testCondition(t *testing.T, db Opener[store.Store]) {
-	s := db.open(t)
-	broken := errors.New("broken")
-	for _, k := range []*store.IdempotencyKey{nil, new(onceKey("ada", "k", 1, start))} {
-		for _, tt := range []struct {
-			c    store.Condition
-			want error
-		}{
-			{no, store.ErrCondition},
-			{func(lister) (bool, error) { return false, broken }, broken},
-		} {
-			if pet, replayed, err := s.CreatePetIf(t.Context(), rex, k, tt.c); !errors.Is(err, tt.want) || replayed {
-				t.Errorf("CreatePetIf = %+v, %v, %v, want an error that wraps %q", pet, replayed, err, tt.want)
-			}
-		}
-	}
-	checkPets(t, s, []store.Pet{}...)
-
-	for _, q := range []store.ListQuery{{}, {Limit: store.MaxList + 1}, {Limit: 1, Status: "lost"}, {Limit: 1, After: -1}} {
-		_, _, err := s.CreatePetIf(t.Context(), rex, nil, func(list lister) (bool, error) {
-			_, _, err := list(q)
-			return true, err
-		})
-		if !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("CreatePetIf whose condition lists %+v = %v, want an error that wraps ErrInvalid", q, err)
-		}
-	}
-
-	var want []store.Pet
-	for range 3 {
-		pet, replayed, err := s.CreatePetIf(t.Context(), rex, nil, func(list lister) (bool, error) {
-			got, more, err := list(store.ListQuery{Limit: 2, Status: store.Pending})
-			if d := cmp.Diff(want[:min(len(want), 2)], got); len(got) > 0 && d != "" || more != (len(want) > 2) || err != nil {
-				t.Errorf("the condition sees %+v, %v, %v, want %+v", got, more, err, want)
-			}
-			got, _, err = list(store.ListQuery{Limit: 9})
-			return len(got) == len(want), err
-		})
-		if err != nil || replayed {
-			t.Fatalf("CreatePetIf = %+v, %v, %v", pet, replayed, err)
-		}
-		want = append(want, pet)
-	}
-	checkPets(t, s, want...)
-}
-
-func testConditionReplay(t *testing.T, db Opener[store.Store]) {
-	s := db.open(t)
-	k := onceKey("ada", "k", 1, start)
-	first, replayed, err := s.CreatePetIf(t.Context(), rex, &k, yes)
-	if err != nil || replayed {
-		t.Fatalf("CreatePetIf = %+v, %v, %v", first, replayed, err)
-	}
-	if pet, replayed, err := s.CreatePetIf(t.Context(), cat, &k, no); pet != first || !replayed || err != nil {
-		t.Errorf("CreatePetIf, sent again = %+v, %v, %v, want %+v, replayed", pet, replayed, err, first)
-	}
-	createOnce(t, s, cat, k, true)
-	k.Fingerprint[0]++
-	if _, _, err := s.CreatePetIf(t.Context(), cat, &k, no); !errors.Is(err, store.ErrMismatch) {
-		t.Errorf("CreatePetIf with another fingerprint = %v, want an error that wraps ErrMismatch", err)
-	}
-	checkPets(t, s, first)
-}
-
-func testConditionTogether(t *testing.T, db Opener[store.Store]) {
-	handles := []store.Store{db.open(t), db.open(t)}
-	const rounds = 6
-	for n := range rounds {
-		oneSucceeds(t, 24, store.ErrCondition, func(i int) error { // enough for several to be written in one transaction
-			_, _, err := handles[i/16].CreatePetIf(t.Context(), rex, nil, func(list lister) (bool, error) {
-				pets, _, err := list(store.ListQuery{Limit: store.MaxList})
-				return len(pets) == n, err
-			})
-			return err
-		})
-	}
-	if got := list(t, handles[0], store.ListQuery{Limit: store.MaxList}); len(got) != rounds {
-		t.Errorf("%d pets are stored, want %d", len(got), rounds)
+		t.Errorf("after reopening CreatePetOnce returned %+v, want %+v", got, want)
 	}
 }

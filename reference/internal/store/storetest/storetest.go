@@ -52,7 +52,6 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
 	}{
 		{"Pets", petTests},
 		{"Pets once", onceTests},
-		{"Pets on a condition", conditionTests},
 		{"Keys", keyTests},
 		{"Audits", auditTests},
 		{"DailyUses", dailyTests},
@@ -96,8 +95,7 @@ var storeTests = []test{
 func calls(ctx context.Context, s store.Store) map[string]error {
 	errs := map[string]error{}
 	_, errs["CreatePet"] = s.CreatePet(ctx, store.NewPet{Name: "Rex"})
-	_, _, errs["CreatePetIf with a key"] = s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, new(onceKey("o", "k", 1, start)), nil)
-	_, _, errs["CreatePetIf"] = s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, nil, yes)
+	_, _, errs["CreatePetOnce"] = s.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, onceKey("o", "k", 1, start))
 	_, errs["Pet"] = s.Pet(ctx, 1)
 	_, _, errs["ListPets"] = s.ListPets(ctx, store.ListQuery{Limit: 1})
 	_, errs["CreateKey"] = s.CreateKey(ctx, newKey(1), ada)
@@ -150,10 +148,13 @@ func testInvalid(t *testing.T, db Opener[store.Store]) {
 	named := newKey(1)
 	named.Name = "a\tb"
 	for name, call := range map[string]func(ctx context.Context) error{
-		"a pet":                func(ctx context.Context) error { _, err := s.CreatePet(ctx, store.NewPet{}); return err },
-		"a pet on a condition": func(ctx context.Context) error { _, _, err := s.CreatePetIf(ctx, store.NewPet{}, nil, yes); return err },
+		"a pet": func(ctx context.Context) error { _, err := s.CreatePet(ctx, store.NewPet{}); return err },
+		"a pet with a key": func(ctx context.Context) error {
+			_, _, err := s.CreatePetOnce(ctx, store.NewPet{}, onceKey("ada", "k", 1, start))
+			return err
+		},
 		"an idempotency key": func(ctx context.Context) error {
-			_, _, err := s.CreatePetIf(ctx, rex, &store.IdempotencyKey{}, yes)
+			_, _, err := s.CreatePetOnce(ctx, rex, store.IdempotencyKey{})
 			return err
 		},
 		"a list":                func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{}); return err },
