@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/codes"
@@ -40,7 +41,7 @@ func TestMeasuredCalls(t *testing.T) {
 	measured, ctx := sdk.Store(db), t.Context()
 	_, err = measured.CreatePet(ctx, store.NewPet{Name: "Rex"})
 	must(t, err)
-	_, _, err = measured.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, store.IdempotencyKey{})
+	_, _, err = measured.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ann", Key: "a", At: time.Now()})
 	must(t, err)
 	_, err = measured.Pet(ctx, 1)
 	must(t, err)

@@ -49,7 +49,7 @@ func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at t
 	if err != nil {
 		return nil, explain(what, err)
 	}
-	copied, err = importAll(ctx, tx, x, by, at)
+	copied, err = s.importAll(ctx, tx, x, by, at)
 	switch {
 	case err == nil: // the outcome must be known, even if ctx has ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
@@ -67,7 +67,7 @@ func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at t
 	return copied, nil
 }
 
-func importAll(ctx context.Context, tx pgx.Tx, x store.Export, by store.Actor, at time.Time) (copied map[string]int64, err error) {
+func (s *Store) importAll(ctx context.Context, tx pgx.Tx, x store.Export, by store.Actor, at time.Time) (copied map[string]int64, err error) {
 	var names []string
 	for _, t := range x.Tables {
 		names = append(names, t.Name)
@@ -94,8 +94,8 @@ func importAll(ctx context.Context, tx pgx.Tx, x store.Export, by store.Actor, a
 			}
 		}
 	}
-	// Without lockAuditText: another transaction may have it and wait for the table.
-	return copied, insertAudit(ctx, tx, store.DatabaseImported(x, copied["pets"], copied["keys"], by, at))
+	// Another transaction may have the lock of the audit log, and wait for the table.
+	return copied, store.InsertAudit(ctx, store.PostgreSQL, s.view(tx), store.DatabaseImported(x, copied["pets"], copied["keys"], by, at))
 }
 
 // checkEmpty returns [ErrNotEmpty] if a table has rows.

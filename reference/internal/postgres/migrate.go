@@ -29,11 +29,10 @@ func ownMigrations() fs.FS {
 // because others use goose too.
 const versionTable = "petstore_migrations"
 
-// Advisory locks of this program, in the class lockClass.
+// The advisory lock of upgrades, in the class "PETS" of this program. Package store has others.
 const (
-	lockClass     = 0x50455453 // "PETS"
+	lockClass     = 0x50455453
 	migrationLock = 1
-	auditLock     = 2
 )
 
 // Migrate upgrades the schema of a database to the version of this program. It returns

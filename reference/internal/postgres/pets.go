@@ -113,7 +113,7 @@ func addOnce(ctx context.Context, tx pgx.Tx, k store.IdempotencyKey, pet int64) 
 
 // expired is when the keys were stored that are forgotten at the time of k.
 func expired(k store.IdempotencyKey) time.Time {
-	return toMicroseconds(k.At).Add(-store.IdempotencyLifetime)
+	return toMicroseconds(k.At.Add(-store.IdempotencyLifetime))
 }
 
 // Pet returns one pet. See [store.Pets].
@@ -134,9 +134,19 @@ func (s *Store) ListPets(ctx context.Context, q store.ListQuery) (pets []store.P
 	if q.Status != "" {
 		text, args = listStatusText, append(args, string(q.Status))
 	}
-	pets, err = readAll(ctx, s, "list pets", pgx.RowToStructByPos[store.Pet], text, args...)
+	err = s.read(ctx, "list pets", func(ctx context.Context, conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		pets, err = pgx.AppendRows(make([]store.Pet, 0, min(q.Limit+1, 100)), rows, pgx.RowToStructByPos[store.Pet])
+		return err
+	})
 	if len(pets) > q.Limit {
 		return pets[:q.Limit], true, err
 	}
 	return pets, false, err
 }
+
+// toMicroseconds returns a time with the precision that timestamptz has, in UTC.
+func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

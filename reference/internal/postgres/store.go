@@ -108,10 +108,10 @@ func (o Options) withDefaults() Options {
 // A Store is a PostgreSQL database of pets, keys, the audit log and counted use. [Open]
 // returns one. It is safe for concurrent use.
 type Store struct {
-	store.KeyTable
+	store.Tables
 	name    string // for messages
 	pool    *pgxpool.Pool
-	views   *sql.DB // of connections of the pool, for package sqlkeys
+	views   *sql.DB // of connections of the pool, for package database/sql
 	timeout time.Duration
 	latest  int64 // version of the schema that this program knows
 
@@ -146,7 +146,7 @@ func open(ctx context.Context, url string, o Options, files fs.FS) (*Store, erro
 	}
 	s := &Store{name: nameOf(config), pool: pool, views: sql.OpenDB(connector{}), timeout: o.Timeout, latest: latest}
 	s.views.SetMaxIdleConns(-1) // each query has another one
-	s.KeyTable = store.NewKeyTable(s.readKeys, s.writeKeys)
+	s.Tables = store.NewTables(store.PostgreSQL, s.readTables, s.writeTables)
 	return s, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -97,7 +98,7 @@ var exported = []struct{ name, columns string }{
 // conversions are of values that SQLite stores as numbers or texts, by column.
 var conversions = map[string]func(any) (any, error){
 	"at": exportInstant, "created": exportInstant, "expires": exportInstant, "revoked": exportInstant, "last": exportInstant,
-	"day":    func(v any) (any, error) { return dayOf(v.(int64)), nil },
+	"day":    func(v any) (any, error) { return store.DayOf(v.(int64)), nil },
 	"quotas": exportTexts, "limits": exportTexts,
 }
 
@@ -105,7 +106,7 @@ func exportInstant(v any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
-	return instant(v.(int64)), nil
+	return time.UnixMicro(v.(int64)).UTC(), nil
 }
 
 func exportTexts(v any) (any, error) {

@@ -54,6 +54,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -97,7 +98,7 @@ func (o Options) withDefaults() Options {
 // one. It is safe for concurrent use.
 type Store struct {
 	file
-	store.KeyTable
+	store.Tables
 	before, schema int64 // versions of the schema: before it was opened, and now; 0: there was none
 
 	closed  atomic.Bool
@@ -121,7 +122,7 @@ var (
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	o = o.withDefaults()
 	s := &Store{}
-	s.KeyTable = store.NewKeyTable(s.readKeys, s.writeKeys)
+	s.Tables = store.NewTables(store.SQLite, s.readTables, s.writeTables)
 	if s.file, err = o.openFile(path); err != nil {
 		return nil, err
 	}
@@ -159,6 +160,16 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	s.writer.check, s.writer.committed = s.files.check, s.watch.committed
 	return s, nil
+}
+
+// readTables is a [store.Call].
+func (s *Store) readTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
+	return s.wrap(doing, do(ctx, s.reads))
+}
+
+// writeTables is a [store.Call].
+func (s *Store) writeTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
+	return s.write(ctx, doing, func(ctx context.Context) error { return do(ctx, &s.writer.prepared) })
 }
 
 // open returns a pool of connections that Close closes.

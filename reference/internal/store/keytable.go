@@ -9,34 +9,17 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// A KeyTable implements [Keys] with package sqlkeys, for stores that say how to read and write.
-type KeyTable struct {
-	read  ReadKeys
-	write WriteKeys
-}
-
-// ReadKeys calls do with a table to read from, and returns the error of do or of the database,
-// with what the call was doing.
-type ReadKeys func(ctx context.Context, doing string, do func(context.Context, *sqlkeys.Table) error) error
-
-// WriteKeys does the same in a transaction, to which audit adds an entry of the audit log. It
-// may call do again if nothing was stored.
-type WriteKeys func(ctx context.Context, doing string, do func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) error) error
-
-// NewKeyTable returns the keys of a store.
-func NewKeyTable(read ReadKeys, write WriteKeys) KeyTable { return KeyTable{read, write} }
-
 // CreateKey implements [Keys].
-func (t KeyTable) CreateKey(ctx context.Context, k NewKey, by Actor) (Key, error) {
+func (t Tables) CreateKey(ctx context.Context, k NewKey, by Actor) (Key, error) {
 	return t.create(ctx, k, by, (*sqlkeys.Table).Create)
 }
 
 // CreateFirstKey implements [Keys].
-func (t KeyTable) CreateFirstKey(ctx context.Context, k NewKey, by Actor) (Key, error) {
+func (t Tables) CreateFirstKey(ctx context.Context, k NewKey, by Actor) (Key, error) {
 	return t.create(ctx, k, by, (*sqlkeys.Table).CreateFirst)
 }
 
-func (t KeyTable) create(ctx context.Context, k NewKey, by Actor, create func(*sqlkeys.Table, context.Context, NewKey) (Key, error)) (Key, error) {
+func (t Tables) create(ctx context.Context, k NewKey, by Actor, create func(*sqlkeys.Table, context.Context, NewKey) (Key, error)) (Key, error) {
 	if err := errors.Join(CheckKey(k), by.Validate()); err != nil {
 		return Key{}, err
 	}
@@ -50,30 +33,30 @@ func (t KeyTable) create(ctx context.Context, k NewKey, by Actor, create func(*s
 }
 
 // KeyByDigest implements [KeyFinder].
-func (t KeyTable) KeyByDigest(ctx context.Context, d Digest) (Key, error) {
+func (t Tables) KeyByDigest(ctx context.Context, d Digest) (Key, error) {
 	return find(ctx, t, "find key", d, (*sqlkeys.Table).ByDigest)
 }
 
 // Key implements [Keys].
-func (t KeyTable) Key(ctx context.Context, id string) (Key, error) {
+func (t Tables) Key(ctx context.Context, id string) (Key, error) {
 	return find(ctx, t, "read key", id, (*sqlkeys.Table).ByID)
 }
 
 // ListKeys implements [Keys].
-func (t KeyTable) ListKeys(ctx context.Context) ([]Key, error) {
+func (t Tables) ListKeys(ctx context.Context) ([]Key, error) {
 	return find(ctx, t, "list keys", "", (*sqlkeys.Table).List)
 }
 
-func find[By, T any](ctx context.Context, t KeyTable, doing string, by By, method func(*sqlkeys.Table, context.Context, By) (T, error)) (found T, err error) {
-	err = t.read(ctx, doing, func(ctx context.Context, keys *sqlkeys.Table) (err error) {
-		found, err = method(keys, ctx, by)
+func find[By, T any](ctx context.Context, t Tables, doing string, by By, method func(*sqlkeys.Table, context.Context, By) (T, error)) (found T, err error) {
+	err = t.read(ctx, doing, func(ctx context.Context, db sqlkeys.DB) (err error) {
+		found, err = method(t.keys(db), ctx, by)
 		return err
 	})
 	return found, err
 }
 
 // RevokeKey implements [Keys].
-func (t KeyTable) RevokeKey(ctx context.Context, id string, at time.Time, by Actor) (Key, error) {
+func (t Tables) RevokeKey(ctx context.Context, id string, at time.Time, by Actor) (Key, error) {
 	if err := errors.Join(checkTime("time of revocation", at), by.Validate()); err != nil {
 		return Key{}, err
 	}
@@ -87,7 +70,7 @@ func (t KeyTable) RevokeKey(ctx context.Context, id string, at time.Time, by Act
 }
 
 // RotateKey implements [Keys].
-func (t KeyTable) RotateKey(ctx context.Context, id string, r Rotation, by Actor) (Key, error) {
+func (t Tables) RotateKey(ctx context.Context, id string, r Rotation, by Actor) (Key, error) {
 	// The texts are those of the old key.
 	err := CheckKey(NewKey{Name: "-", Owner: "-", Plan: "-", Created: r.At, Expires: r.Expires})
 	if r.Overlap < 0 {
@@ -105,10 +88,10 @@ func (t KeyTable) RotateKey(ctx context.Context, id string, r Rotation, by Actor
 	})
 }
 
-// change returns the key of a transaction that is committed.
-func (t KeyTable) change(ctx context.Context, doing string, do func(context.Context, *sqlkeys.Table, func(AuditEntry) error) (Key, error)) (key Key, err error) {
-	err = t.write(ctx, doing, func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (err error) {
-		key, err = do(ctx, keys, audit)
+// change returns the key of a transaction that is committed. Audit adds an entry to it.
+func (t Tables) change(ctx context.Context, doing string, do func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (Key, error)) (key Key, err error) {
+	err = t.write(ctx, doing, func(ctx context.Context, db sqlkeys.DB) (err error) {
+		key, err = do(ctx, t.keys(db), func(e AuditEntry) error { return t.audit(ctx, db, e) })
 		return err
 	})
 	if err != nil {

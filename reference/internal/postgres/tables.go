@@ -11,38 +11,29 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// readKeys is a [store.ReadKeys].
-func (s *Store) readKeys(ctx context.Context, doing string, do func(context.Context, *sqlkeys.Table) error) error {
-	return s.read(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return s.viewKeys(conn, func(keys *sqlkeys.Table) error { return do(ctx, keys) })
-	})
+// readTables is a [store.Call].
+func (s *Store) readTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
+	return s.read(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error { return do(ctx, s.view(conn)) })
 }
 
-// writeKeys is a [store.WriteKeys].
-func (s *Store) writeKeys(ctx context.Context, doing string, do func(context.Context, *sqlkeys.Table, func(store.AuditEntry) error) error) error {
-	return s.transact(ctx, doing, func(ctx context.Context, tx pgx.Tx) error {
-		return s.viewKeys(tx, func(keys *sqlkeys.Table) error {
-			return do(ctx, keys, func(e store.AuditEntry) error { return addAudit(ctx, tx, e) })
-		})
-	})
+// writeTables is a [store.Call].
+func (s *Store) writeTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
+	return s.transact(ctx, doing, func(ctx context.Context, tx pgx.Tx) error { return do(ctx, s.view(tx)) })
 }
 
-// viewKeys calls do with the table of keys as a connection or a transaction sees it.
-func (s *Store) viewKeys(on querier, do func(*sqlkeys.Table) error) error {
-	return do(sqlkeys.NewPostgreSQL(keysDB{s.views, on}))
-}
+// view returns the database as a connection or a transaction sees it.
+func (s *Store) view(on querier) sqlkeys.DB { return viewDB{s.views, on} }
 
-// A keysDB is a [sqlkeys.DB] in which database/sql finds the connection in the context of each
+// A viewDB is a [sqlkeys.DB] in which database/sql finds the connection in the context of each
 // query. Package stdlib of pgx would take one from the pool itself.
-type keysDB struct {
+type viewDB struct {
 	views *sql.DB
 	on    querier
 }
 
-func (k keysDB) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+func (k viewDB) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	// Database/sql would watch ctx with a goroutine for each query, and pgx does so too.
 	return k.views.QueryContext(context.WithValue(context.Background(), connector{}, view{ctx, k.on}), text, args...)
 }
