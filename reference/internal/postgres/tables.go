@@ -23,6 +23,11 @@ func (s *Store) writeTables(ctx context.Context, doing string, do func(context.C
 	return s.transact(ctx, doing, func(ctx context.Context, tx pgx.Tx) error { return do(ctx, s.view(tx)) })
 }
 
+// A querier is a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, text string, args ...any) (pgx.Rows, error)
+}
+
 // view returns the database as a connection or a transaction sees it.
 func (s *Store) view(on querier) sqlkeys.DB { return viewDB{s.views, on} }
 

@@ -14,8 +14,7 @@ import (
 
 const (
 	insertPetText  = `INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)`
-	petColumns     = `id, name, category_id, status`
-	petText        = `SELECT ` + petColumns + ` FROM pets WHERE id = ?`
+	petText        = `SELECT id, name, category_id, status FROM pets WHERE id = ?`
 	listPetsText   = pageText + `WHERE id > ? ORDER BY id LIMIT ?)`
 	listStatusText = pageText + `WHERE status = ? AND id > ? ORDER BY id LIMIT ?)`
 
@@ -23,16 +22,6 @@ const (
 	// it costs SQLite. parsePets reads the text.
 	pageText = `SELECT group_concat(id || ' ' || category_id || ' ' || status || ' ' || octet_length(name) || ' ' || name, '')
 		FROM (SELECT id, category_id, status, name FROM pets `
-
-	firstPetText = `SELECT fingerprint, p.id, p.name, p.category_id, p.status
-		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
-		WHERE k.owner = ? AND k.key = ? AND k.at > ?`
-	insertOnceText = `INSERT OR REPLACE INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES (?, ?, ?, ?, ?)`
-
-	// Each new key removes a few expired ones, which is more than one for each, so that
-	// there are never many.
-	pruneOnceText = `DELETE FROM idempotency_keys WHERE (owner, key) IN
-		(SELECT owner, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT 4)`
 )
 
 // CreatePet stores a pet. See [store.Pets].
@@ -40,8 +29,13 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 	if err := p.Validate(); err != nil {
 		return store.Pet{}, err
 	}
-	err = s.writeStatement(ctx, "create pet", func(ctx context.Context) (err error) {
-		pet, err = s.addPet(ctx, p)
+	pet = store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
+	err = s.writeStatement(ctx, "create pet", func(ctx context.Context) error {
+		result, err := s.writer.exec(ctx, insertPetText, pet.Name, pet.CategoryID, string(pet.Status))
+		if err != nil {
+			return err
+		}
+		pet.ID, err = result.LastInsertId()
 		return err
 	})
 	if err != nil {
@@ -49,66 +43,6 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 	}
 	return pet, nil
 }
-
-// addPet is called by the writer.
-func (s *Store) addPet(ctx context.Context, p store.NewPet) (store.Pet, error) {
-	pet := store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
-	result, err := s.writer.exec(ctx, insertPetText, pet.Name, pet.CategoryID, string(pet.Status))
-	if err != nil {
-		return store.Pet{}, err
-	}
-	pet.ID, err = result.LastInsertId()
-	return pet, err
-}
-
-// CreatePetOnce stores a pet with the key of its request. See [store.Pets].
-func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
-	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
-		return store.Pet{}, false, err
-	}
-	err = s.write(ctx, "create pet", func(ctx context.Context) (err error) {
-		if pet, replayed, err = s.firstPet(ctx, k); replayed || err != nil {
-			return err
-		}
-		if pet, err = s.addPet(ctx, p); err != nil {
-			return err
-		}
-		return s.addOnce(ctx, k, pet.ID)
-	})
-	if err != nil {
-		return store.Pet{}, false, err
-	}
-	return pet, replayed, nil
-}
-
-// firstPet returns the pet that a request with the key has created before, if there is
-// one. It is called by the writer.
-func (s *Store) firstPet(ctx context.Context, k store.IdempotencyKey) (pet store.Pet, found bool, err error) {
-	var fingerprint []byte
-	err = s.writer.row(ctx, firstPetText, []any{k.Owner, k.Key, expired(k)},
-		&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return store.Pet{}, false, nil
-	case err != nil:
-		return store.Pet{}, false, err
-	case string(fingerprint) != string(k.Fingerprint[:]):
-		return store.Pet{}, false, store.ErrMismatch
-	}
-	return pet, true, nil
-}
-
-// addOnce stores the key of a request, and is called by the writer.
-func (s *Store) addOnce(ctx context.Context, k store.IdempotencyKey, pet int64) error {
-	if _, err := s.writer.exec(ctx, insertOnceText, k.Owner, k.Key, k.Fingerprint[:], pet, k.At.UnixMicro()); err != nil {
-		return err
-	}
-	_, err := s.writer.exec(ctx, pruneOnceText, expired(k))
-	return err
-}
-
-// expired is when the keys were stored that are forgotten at the time of k.
-func expired(k store.IdempotencyKey) int64 { return k.At.Add(-store.IdempotencyLifetime).UnixMicro() }
 
 // Pet returns one pet. See [store.Pets].
 func (s *Store) Pet(ctx context.Context, id int64) (p store.Pet, err error) {

@@ -1,16 +1,19 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// Tables implements [Keys], [Audits], [DailyUses] and [DeprecatedUses] for both databases, which
-// differ in a [Dialect] and in how they read and write.
+// Tables implements [Keys], [Audits], [DailyUses], [DeprecatedUses], and CreatePetOnce of [Pets] for
+// both databases, which differ in a [Dialect] and in how they read and write.
 type Tables struct {
 	*Dialect
 	read, write Call
@@ -25,14 +28,20 @@ func NewTables(d *Dialect, read, write Call) Tables { return Tables{d, read, wri
 
 // A Dialect is what the databases do not have in common.
 type Dialect struct {
-	keys      func(sqlkeys.DB) *sqlkeys.Table
-	instant   func(time.Time) any // as an argument, or in JSON
-	day       func(time.Time) any // likewise
-	dayType   string
-	timeType  string
-	each      string // the elements of $1, a JSON array, as rows with one column called value
-	unlocked  string // at the end of a query: leaves out the rows that others are changing
-	lockAudit string // "": not needed
+	keys     func(sqlkeys.DB) *sqlkeys.Table
+	instant  func(time.Time) any // as an argument, or in JSON
+	day      func(time.Time) any // likewise
+	dayType  string
+	timeType string
+	each     string // the elements of $1, a JSON array, as rows with one column called value
+	unlocked string // at the end of a query: leaves out the rows that others are changing
+
+	fingerprint string // of an idempotency key k, in hexadecimal digits
+	lockFirst   string // at the end of a query of an idempotency key k
+
+	// Statements that make transactions wait for each other. "": they do anyway.
+	lockAudit string
+	lockOnce  string // for one owner and key
 }
 
 // SQLite stores times as microseconds, and days as numbers, since 1970-01-01 UTC.
@@ -41,19 +50,30 @@ var SQLite = &Dialect{
 	instant: func(t time.Time) any { return t.UnixMicro() },
 	day:     func(t time.Time) any { return Day(t).Unix() / secondsPerDay },
 	dayType: "bigint", timeType: "bigint",
-	each: "json_each($1)",
+	each:        "json_each($1)",
+	fingerprint: "lower(hex(k.fingerprint))",
 }
 
-// PostgreSQL has types for times and days. Transactions that add to the audit log wait for each
-// other, so that IDs are in the order in which the entries are committed.
+// PostgreSQL has types for times and days.
 var PostgreSQL = &Dialect{
 	keys:    sqlkeys.NewPostgreSQL,
 	instant: func(t time.Time) any { return t.UTC().Truncate(time.Microsecond) },
 	day:     func(t time.Time) any { return t.UTC().Format(time.DateOnly) },
 	dayType: "date", timeType: "timestamptz",
-	each:      "json_array_elements($1::text::json) AS each (value)",
-	unlocked:  "FOR UPDATE SKIP LOCKED",
-	lockAudit: "SELECT pg_advisory_xact_lock(1346720851, 2)", // as the lock of upgrades, which has the number 1
+	each:     "json_array_elements($1::text::json) AS each (value)",
+	unlocked: "FOR UPDATE SKIP LOCKED",
+
+	fingerprint: "encode(k.fingerprint, 'hex')",
+	// The commit of a replay waits for the synchronous standby, because it locks the row.
+	// Otherwise a pet would be acknowledged whose own commit no standby has confirmed: once its
+	// wait is canceled, it can be seen.
+	lockFirst: "FOR UPDATE OF k",
+
+	// So IDs are in the order in which the entries are committed. The lock of upgrades is number 1.
+	lockAudit: "SELECT pg_advisory_xact_lock(1346720851, 2)",
+	// Neither an owner nor a key has a control character. Keys with the same hash wait too,
+	// which is rare.
+	lockOnce: "SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(10) || $2, 0))",
 }
 
 // exec runs a statement that returns no more rows than it changes, and returns their number.
@@ -67,6 +87,19 @@ func exec(ctx context.Context, db sqlkeys.DB, text string, args ...any) (returne
 		returned++
 	}
 	return returned, rows.Err()
+}
+
+// row reads the columns of one row. Without one the error is [sql.ErrNoRows].
+func row(ctx context.Context, db sqlkeys.DB, into []any, text string, args ...any) error {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		return errors.Join(rows.Scan(into...), rows.Close())
+	}
+	return cmp.Or(rows.Err(), sql.ErrNoRows)
 }
 
 // list returns the rows of a query. No rows are an empty slice.

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
+)
+
+// CreatePetOnce implements [Pets].
+func (t Tables) CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (pet Pet, replayed bool, err error) {
+	if err := cmp.Or(p.Validate(), k.Validate()); err != nil {
+		return Pet{}, false, err
+	}
+	err = t.write(ctx, "create pet", func(ctx context.Context, db sqlkeys.DB) (err error) {
+		if pet, replayed, err = t.firstPet(ctx, db, k); replayed || err != nil {
+			return err
+		}
+		pet = Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, Available)}
+		if err = row(ctx, db, []any{&pet.ID}, `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`,
+			pet.Name, pet.CategoryID, string(pet.Status)); err != nil {
+			return err
+		}
+		return t.addOnce(ctx, db, k, pet.ID)
+	})
+	if err != nil {
+		return Pet{}, false, err
+	}
+	return pet, replayed, nil
+}
+
+// firstPet returns the pet that a request with the key has created before, if there is one,
+// and makes other requests with the key wait.
+func (t Tables) firstPet(ctx context.Context, db sqlkeys.DB, k IdempotencyKey) (pet Pet, found bool, err error) {
+	if t.lockOnce != "" {
+		if _, err := exec(ctx, db, t.lockOnce, k.Owner, k.Key); err != nil {
+			return Pet{}, false, err
+		}
+	}
+	var fingerprint string
+	err = row(ctx, db, []any{&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status},
+		`SELECT `+t.fingerprint+`, p.id, p.name, p.category_id, p.status
+		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
+		WHERE k.owner = $1 AND k.key = $2 AND k.at > $3 `+t.lockFirst, k.Owner, k.Key, t.expired(k))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Pet{}, false, nil
+	case err != nil:
+		return Pet{}, false, err
+	case fingerprint != hex.EncodeToString(k.Fingerprint[:]):
+		return Pet{}, false, ErrMismatch
+	}
+	return pet, true, nil
+}
+
+// addOnce stores the key of a request. Each new key removes a few expired ones, which is more
+// than one for each, so that there are never many.
+func (t Tables) addOnce(ctx context.Context, db sqlkeys.DB, k IdempotencyKey, pet int64) error {
+	if _, err := exec(ctx, db, `INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (owner, key) DO UPDATE SET fingerprint = excluded.fingerprint, pet = excluded.pet, at = excluded.at`,
+		k.Owner, k.Key, k.Fingerprint[:], pet, t.instant(k.At)); err != nil {
+		return err
+	}
+	_, err := exec(ctx, db, `DELETE FROM idempotency_keys WHERE (owner, key) IN
+		(SELECT owner, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT 4 `+t.unlocked+`)`, t.expired(k))
+	return err
+}
+
+// expired is when the keys were stored that are forgotten at the time of k.
+func (t Tables) expired(k IdempotencyKey) any { return t.instant(k.At.Add(-IdempotencyLifetime)) }
