@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,6 @@ var dailyTests = []test{
 	{"the counts of a day add up", testDaySums},
 	{"days are listed from the day of an instant", testDaySince},
 	{"old days are removed", testDayPrune},
-	{"counting at once loses nothing", testDayTogether},
 }
 
 func day(owner string, day time.Time, allowed, denied int64) store.DailyUse {
@@ -219,18 +219,6 @@ func testDayPrune(t *testing.T, db Opener[store.Store]) {
 	checkDays(t, s, "4999", time.Time{})
 }
 
-func testDayTogether(t *testing.T, db Opener[store.Store]) {
-	handles := []store.Store{db.open(t), db.open(t)}
-	together(8, func(i int) {
-		for range 4 {
-			if err := handles[i%2].AddDailyUse(t.Context(), day("ada", today, 1, 2)); err != nil {
-				t.Errorf("AddDailyUse = %v", err)
-			}
-		}
-	})
-	checkDays(t, handles[0], "ada", today, day("ada", today, 32, 64))
-}
-
 var deprecatedTests = []test{
 	{"counts add up and the later time stays", testUseSums},
 	{"recent requests are counted by day", testUseRecent},
@@ -261,18 +249,15 @@ func testUseSums(t *testing.T, db Opener[store.Store]) {
 // testUseOrder has texts that people would order in another way.
 func testUseOrder(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
+	texts := []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b", "getPet", "é", "\U0001f408"}
 	var want []store.DeprecatedUse
-	for _, text := range []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b", "é", "\U0001f408"} {
-		addUse(t, s, use("getPet", text, 1, start), use(text, "ada", 1, start))
+	for _, operation := range texts {
+		for _, owner := range texts {
+			want = append(want, recent(use(operation, owner, 1, kept(start)), 1))
+		}
 	}
-	for _, operation := range []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b"} {
-		want = append(want, recent(use(operation, "ada", 1, kept(start)), 1))
-	}
-	for _, owner := range []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b", "é", "\U0001f408"} {
-		want = append(want, recent(use("getPet", owner, 1, kept(start)), 1))
-	}
-	for _, operation := range []string{"é", "\U0001f408"} {
-		want = append(want, recent(use(operation, "ada", 1, kept(start)), 1))
+	for _, u := range slices.Backward(want) {
+		addUse(t, s, use(u.Operation, u.Owner, 1, start))
 	}
 	checkUse(t, s, start, want...)
 }
@@ -335,7 +320,11 @@ func testUseTogether(t *testing.T, db Opener[store.Store]) {
 			if err := handles[i%2].AddDeprecatedUse(t.Context(), use("getPet", "ada", 1, start)); err != nil {
 				t.Errorf("AddDeprecatedUse = %v", err)
 			}
+			if err := handles[i%2].AddDailyUse(t.Context(), day("ada", today, 1, 2)); err != nil {
+				t.Errorf("AddDailyUse = %v", err)
+			}
 		}
 	})
 	checkUse(t, handles[0], start, recent(use("getPet", "ada", 32, kept(start)), 32))
+	checkDays(t, handles[0], "ada", today, day("ada", today, 32, 64))
 }

@@ -147,46 +147,27 @@ func testInvalid(t *testing.T, db Opener[store.Store]) {
 	nobody := store.Actor{From: "192.0.2.1"}
 	named := newKey(1)
 	named.Name = "a\tb"
-	for name, call := range map[string]func(ctx context.Context) error{
-		"a pet": func(ctx context.Context) error { _, err := s.CreatePet(ctx, store.NewPet{}); return err },
-		"a pet with a key": func(ctx context.Context) error {
-			_, _, err := s.CreatePetOnce(ctx, store.NewPet{}, onceKey("ada", "k", 1, start))
-			return err
-		},
-		"an idempotency key": func(ctx context.Context) error {
-			_, _, err := s.CreatePetOnce(ctx, rex, store.IdempotencyKey{})
-			return err
-		},
-		"a list":                func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{}); return err },
-		"a key":                 func(ctx context.Context) error { _, err := s.CreateKey(ctx, store.NewKey{}, ada); return err },
-		"a name of a key":       func(ctx context.Context) error { _, err := s.CreateKey(ctx, named, ada); return err },
-		"a key by nobody":       func(ctx context.Context) error { _, err := s.CreateKey(ctx, newKey(1), nobody); return err },
-		"a first key":           func(ctx context.Context) error { _, err := s.CreateFirstKey(ctx, store.NewKey{}, ada); return err },
-		"a first key by nobody": func(ctx context.Context) error { _, err := s.CreateFirstKey(ctx, newKey(1), nobody); return err },
-		"a revocation":          func(ctx context.Context) error { _, err := s.RevokeKey(ctx, "key_1", time.Time{}, ada); return err },
-		"a revocation by nobody": func(ctx context.Context) error {
-			_, err := s.RevokeKey(ctx, "key_1", start, nobody)
-			return err
-		},
-		"a rotation": func(ctx context.Context) error {
-			_, err := s.RotateKey(ctx, "key_1", store.Rotation{}, ada)
-			return err
-		},
-		"an overlap": func(ctx context.Context) error { _, err := s.RotateKey(ctx, "key_1", rotation(1, -1), ada); return err },
-		"a rotation by nobody": func(ctx context.Context) error {
-			_, err := s.RotateKey(ctx, "key_1", rotation(1, 0), nobody)
-			return err
-		},
-		"an audit entry": func(ctx context.Context) error { return s.AddAudit(ctx, store.AuditEntry{}) },
-		"an audit query": func(ctx context.Context) error { _, err := s.ListAudit(ctx, store.AuditQuery{}); return err },
-		"one of two days": func(ctx context.Context) error {
-			return s.AddDailyUse(ctx, day("bob", today, 1, 0), day("ada", today.Add(time.Second), 1, 0))
-		},
-		"one of two uses": func(ctx context.Context) error {
-			return s.AddDeprecatedUse(ctx, use("getPet", "bob", 1, start), use("getPet", "ada", 0, start))
-		},
-	} {
-		if err := call(t.Context()); !errors.Is(err, store.ErrInvalid) {
+	ctx, errs := t.Context(), map[string]error{}
+	_, errs["a pet"] = s.CreatePet(ctx, store.NewPet{})
+	_, _, errs["a pet with a key"] = s.CreatePetOnce(ctx, store.NewPet{}, onceKey("ada", "k", 1, start))
+	_, _, errs["an idempotency key"] = s.CreatePetOnce(ctx, rex, store.IdempotencyKey{})
+	_, _, errs["a list"] = s.ListPets(ctx, store.ListQuery{})
+	_, errs["a key"] = s.CreateKey(ctx, store.NewKey{}, ada)
+	_, errs["a name of a key"] = s.CreateKey(ctx, named, ada)
+	_, errs["a key by nobody"] = s.CreateKey(ctx, newKey(1), nobody)
+	_, errs["a first key"] = s.CreateFirstKey(ctx, store.NewKey{}, ada)
+	_, errs["a first key by nobody"] = s.CreateFirstKey(ctx, newKey(1), nobody)
+	_, errs["a revocation"] = s.RevokeKey(ctx, "key_1", time.Time{}, ada)
+	_, errs["a revocation by nobody"] = s.RevokeKey(ctx, "key_1", start, nobody)
+	_, errs["a rotation"] = s.RotateKey(ctx, "key_1", store.Rotation{}, ada)
+	_, errs["an overlap"] = s.RotateKey(ctx, "key_1", rotation(1, -1), ada)
+	_, errs["a rotation by nobody"] = s.RotateKey(ctx, "key_1", rotation(1, 0), nobody)
+	errs["an audit entry"] = s.AddAudit(ctx, store.AuditEntry{})
+	_, errs["an audit query"] = s.ListAudit(ctx, store.AuditQuery{})
+	errs["one of two days"] = s.AddDailyUse(ctx, day("bob", today, 1, 0), day("ada", today.Add(time.Second), 1, 0))
+	errs["one of two uses"] = s.AddDeprecatedUse(ctx, use("getPet", "bob", 1, start), use("getPet", "ada", 0, start))
+	for name, err := range errs {
+		if !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s that is not valid = %v, want an error that wraps ErrInvalid", name, err)
 		}
 	}
