@@ -262,7 +262,7 @@ func (t Tables) PruneDailyUse(ctx context.Context, before time.Time) error {
 	for table, key := range map[string]string{"daily_use": "day, owner", "deprecated_use_by_day": "day, operation, owner"} {
 		text := `DELETE FROM ` + table + ` WHERE (` + key + `) IN (SELECT ` + key + ` FROM ` + table + `
 			WHERE day < CAST($1 AS ` + t.dayType + `) LIMIT $2 ` + t.unlocked + `) RETURNING 1`
-		for removed := pruneStep; removed == pruneStep; {
+		for removed := pruneStep; removed >= pruneStep; {
 			if err := t.write(ctx, "prune daily use", func(ctx context.Context, db sqlkeys.DB) (err error) {
 				removed, err = exec(ctx, db, text, t.day(before), pruneStep)
 				return err
