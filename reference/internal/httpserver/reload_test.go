@@ -62,7 +62,7 @@ func TestReloadOfConnectionLimits(t *testing.T) {
 			t.Errorf("%d connections waited and after the reload %d requests run, want 1 and 2", waited, n)
 		}
 		close(finish)
-		if !<-answers || !<-answers {
+		if first, second := <-answers, <-answers; !first || !second {
 			t.Error("a request was cut off")
 		}
 	})

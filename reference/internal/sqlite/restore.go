@@ -61,7 +61,7 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 	if err != nil {
 		return r, err
 	}
-	defer os.Remove(next.path) // fails if it has got another name
+	defer func() { _ = os.Remove(next.path) }() // fails if it has got another name
 	r = Restored{Report: whole, From: version}
 	target, exists, err := old.lock(ctx, r.Schema)
 	if err != nil {
