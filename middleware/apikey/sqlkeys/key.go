@@ -14,8 +14,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A NewKey is an API key that is not stored yet. Times are stored in microseconds of UTC; what
-// is finer is cut off. Texts must be UTF-8 without NUL.
+// A NewKey is an API key that is not stored yet. Times are in the years 1 to 9999, and count in
+// microseconds of UTC; what is finer is cut off. Texts must be UTF-8 without NUL.
 type NewKey struct {
 	Digest   apikey.Digest // the key itself is never stored
 	LastFour string        // the last four characters of the key, ASCII, for people to tell keys apart
@@ -85,16 +85,25 @@ func (k NewKey) validate() error {
 	switch {
 	case err != nil:
 		return err
-	case k.Digest == apikey.Digest{} || k.Owner == "" || k.Plan == "" || k.Created.IsZero():
-		return fmt.Errorf("sqlkeys: %w: a key must have a digest, an owner, a plan and a time of creation", ErrInvalid)
+	case k.Digest == apikey.Digest{} || k.Owner == "" || k.Plan == "" || !possible(k.Created):
+		return fmt.Errorf("sqlkeys: %w: a key must have a digest, an owner, a plan and a time of creation in the years 1 to 9999", ErrInvalid)
 	case !storable(strings.Join(append([]string{k.Name, k.Owner, k.Plan}, k.Quotas...), ",")):
 		return fmt.Errorf("sqlkeys: %w: the texts of a key must be UTF-8 without NUL", ErrInvalid)
 	case len(k.LastFour) != 4 || strings.ContainsFunc(k.LastFour, func(r rune) bool { return r < ' ' || r > '~' }):
 		return fmt.Errorf("sqlkeys: %w: the last four characters must be 4 characters of ASCII", ErrInvalid) // without a part of the key
-	case !k.Expires.IsZero() && !k.Expires.After(k.Created):
-		return fmt.Errorf("sqlkeys: %w: a key must expire after it is created", ErrInvalid)
+	case !k.Expires.IsZero() && !(possible(k.Expires) && cut(k.Expires).After(cut(k.Created))):
+		return fmt.Errorf("sqlkeys: %w: a key must expire at least a microsecond after it is created, and before the year 10000", ErrInvalid)
 	}
 	return nil
+}
+
+// cut returns a time as it is stored.
+func cut(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
+
+// possible reports whether a time can be stored, and written as RFC 3339.
+func possible(at time.Time) bool {
+	at = cut(at)
+	return !at.IsZero() && at.Year() >= 1 && at.Year() <= 9999
 }
 
 // storable reports whether PostgreSQL can have a text.

@@ -3,8 +3,10 @@ package sqlkeys_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -49,16 +51,25 @@ func TestActive(t *testing.T) {
 // A key is refused if it could not be used.
 func TestInvalidKeys(t *testing.T) {
 	table := sqlkeys.NewSQLite(unreachable{})
+	first, last := time.Time{}.Add(time.Microsecond), time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 	for name, change := range map[string]func(*sqlkeys.NewKey){
 		"no digest":                 func(k *sqlkeys.NewKey) { k.Digest = apikey.Digest{} },
 		"no owner":                  func(k *sqlkeys.NewKey) { k.Owner = "" },
 		"no plan":                   func(k *sqlkeys.NewKey) { k.Plan = "" },
 		"no creation":               func(k *sqlkeys.NewKey) { k.Created = time.Time{} },
+		"creation too early":        func(k *sqlkeys.NewKey) { k.Created = first.Add(-1) },
+		"creation before that":      func(k *sqlkeys.NewKey) { k.Created = time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"creation too late":         func(k *sqlkeys.NewKey) { k.Created = last.Add(1) },
 		"a NUL":                     func(k *sqlkeys.NewKey) { k.Name = "a\x00" },
+		"a NUL in the plan":         func(k *sqlkeys.NewKey) { k.Plan = "a\x00" },
+		"an owner of other bytes":   func(k *sqlkeys.NewKey) { k.Owner = "\xff" },
 		"a quota of other bytes":    func(k *sqlkeys.NewKey) { k.Quotas = []string{"\xc3", "\xa9"} },
+		"a line end at its end":     func(k *sqlkeys.NewKey) { k.LastFour = "abc\n" },
 		"three characters":          func(k *sqlkeys.NewKey) { k.LastFour = "abc" },
 		"four bytes of two letters": func(k *sqlkeys.NewKey) { k.LastFour = "éé" },
-		"expires at once":           func(k *sqlkeys.NewKey) { k.Expires = k.Created },
+		"expiry at once":            func(k *sqlkeys.NewKey) { k.Expires = k.Created.Add(999) },
+		"expiry before creation":    func(k *sqlkeys.NewKey) { k.Expires = time.Time{}.Add(1) },
+		"expiry too late":           func(k *sqlkeys.NewKey) { k.Expires = time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"a limit that is no quota":  func(k *sqlkeys.NewKey) { k.Limits = []string{"100"} },
 		"two limits of one window":  func(k *sqlkeys.NewKey) { k.Limits = []string{"1/minute", "2/60s"} },
 		"five limits":               func(k *sqlkeys.NewKey) { k.Limits = []string{"1/1s", "2/2s", "3/3s", "4/4s", "5/5s"} },
@@ -69,8 +80,58 @@ func TestInvalidKeys(t *testing.T) {
 			t.Errorf("Create of a key with %s = %v, want ErrInvalid without a part of the key", name, err)
 		}
 	}
-	if _, _, err := table.Revoke(t.Context(), "key_1", time.Time{}); !errors.Is(err, sqlkeys.ErrInvalid) {
-		t.Errorf("Revoke at no time = %v, want ErrInvalid", err)
+	for _, at := range []time.Time{{}, first.Add(-1), last.Add(1)} {
+		if _, _, err := table.Revoke(t.Context(), "key_1", at); !errors.Is(err, sqlkeys.ErrInvalid) {
+			t.Errorf("Revoke at %v = %v, want ErrInvalid", at, err)
+		}
+	}
+}
+
+// A fake is a driver that answers each statement with a row and an error.
+type fake struct {
+	driver.Connector
+	driver.Conn
+	args []driver.NamedValue
+	row  []driver.Value
+	err  error
+	read bool // the row
+}
+
+func (f *fake) Connect(context.Context) (driver.Conn, error) { return f, nil }
+func (f *fake) Columns() []string                            { return make([]string, len(f.row)) }
+func (f *fake) Close() error                                 { return nil }
+func (f *fake) QueryContext(_ context.Context, _ string, args []driver.NamedValue) (driver.Rows, error) {
+	f.args = args
+	return &fake{row: f.row, err: f.err}, nil
+}
+func (f *fake) Next(row []driver.Value) error {
+	if f.read {
+		return f.err
+	}
+	f.read = true
+	copy(row, f.row)
+	return nil
+}
+
+// Any driver gets times as they are stored, and may return them in another zone. All that fails
+// is an error, and leaves no connection in use.
+func TestAnyDriver(t *testing.T) {
+	zone := time.FixedZone("X", 3600)
+	f := &fake{err: io.EOF, row: []driver.Value{"key_1", strings.Repeat("01", 32), "abcd", "", "ada", "free", "[]", "[]", noon.In(zone), nil, nil}}
+	db := sql.OpenDB(f)
+	defer db.Close()
+	table := sqlkeys.NewPostgreSQL(db)
+	k, err := table.Create(t.Context(), sqlkeys.NewKey{Digest: apikey.Digest{1}, LastFour: "abcd", Owner: "ada", Plan: "free", Created: noon.Add(999).In(zone)})
+	if err != nil || k.Created != noon || f.args[8].Value != noon {
+		t.Errorf("Create stores the time %v and returns %v (%v), want noon in UTC", f.args[8].Value, k.Created, err)
+	}
+	f.err = errors.New("connection lost")
+	if keys, err := table.List(t.Context(), ""); !errors.Is(err, f.err) {
+		t.Errorf("List of rows that fail = %v, %v, want an error", keys, err)
+	}
+	f.row[8] = "12:00"
+	if keys, err := table.List(t.Context(), ""); err == nil || !strings.Contains(err.Error(), `key "key_1"`) || db.Stats().InUse != 0 {
+		t.Errorf("List of a time that is a text = %v, %v with %d connections in use, want an error that names the key", keys, err, db.Stats().InUse)
 	}
 }
 
@@ -91,7 +152,7 @@ func TestPrincipals(t *testing.T) {
 	}
 	r, err := lookUp(stored, nil)
 	if p := r.Principal; err != nil || p.KeyID != "key_1" || p.Owner != "ada" || p.Plan != free || fmt.Sprint(p.Limits.Quotas()) != "[3/minute]" ||
-		p.Limits.Penalty() != (ratelimit.Penalty{}) || r.Expires != noon || r.Revoked != noon.Add(1) {
+		p.Limits.Penalty() != (ratelimit.Penalty{}) || p.Limits.Scope() != "API key" || r.Expires != noon || r.Revoked != noon.Add(1) {
 		t.Errorf("the record is %+v, %v", r, err)
 	}
 	if _, err := lookUp(sqlkeys.Key{}, fmt.Errorf("find: %w", sqlkeys.ErrNotFound)); !errors.Is(err, apikey.ErrUnknown) {

@@ -13,7 +13,8 @@
 // The table is called keys. Its schema is sqlite.sql or postgresql.sql of this package, for the
 // migrations of a service. SQLite has one writer at a time: set a busy timeout.
 // A method changes all that it says, or nothing. To write an entry of an audit log with a key,
-// use NewSQLite(tx) in a transaction, which can go on after an error of this package.
+// use NewSQLite(tx) in a transaction, which can go on after an error of this package. After any
+// other error, roll it back.
 package sqlkeys
 
 import (
@@ -56,7 +57,7 @@ func (t *Table) Create(ctx context.Context, k NewKey) (Key, error) {
 }
 
 // CreateFirst does the same if no key was ever stored, and returns [ErrExists] otherwise. Of
-// several concurrent calls one succeeds.
+// several concurrent calls one succeeds; transactions of PostgreSQL must be READ COMMITTED for it.
 func (t *Table) CreateFirst(ctx context.Context, k NewKey) (key Key, err error) {
 	err = t.transact(ctx, func(db DB) error {
 		if _, err = t.read(ctx, db, t.lockTable); err == nil {
@@ -96,8 +97,8 @@ func (t *Table) List(ctx context.Context, owner string) ([]Key, error) {
 // Revoke revokes a key at an instant, and returns it. A key that was revoked before keeps its
 // instant, and changed is false. The errors are [ErrInvalid] and [ErrNotFound].
 func (t *Table) Revoke(ctx context.Context, id string, at time.Time) (key Key, changed bool, err error) {
-	if at.IsZero() {
-		return Key{}, false, fmt.Errorf("sqlkeys: %w: the time of revocation is missing", ErrInvalid)
+	if !possible(at) {
+		return Key{}, false, fmt.Errorf("sqlkeys: %w: the time of revocation must be in the years 1 to 9999", ErrInvalid)
 	}
 	err = t.transact(ctx, func(db DB) error {
 		if key, err = t.lock(ctx, db, id); err != nil || !key.Revoked.IsZero() {
@@ -233,7 +234,7 @@ func (d *dialect) time(at time.Time) any {
 	if d.micros && !at.IsZero() {
 		return at.UnixMicro()
 	}
-	return sql.NullTime{Time: at.UTC().Truncate(time.Microsecond), Valid: !at.IsZero()}
+	return sql.NullTime{Time: cut(at), Valid: !at.IsZero()}
 }
 
 // An instant scans a column with a time. NULL is the zero time.

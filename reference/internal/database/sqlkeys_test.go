@@ -122,7 +122,7 @@ func (h *keyHistory) call(t *testing.T, table *sqlkeys.Table) {
 	case 5:
 		fresh := i >= 0 && h.keys[i].Revoked.IsZero()
 		if fresh {
-			h.keys[i].Revoked = at.UTC().Truncate(time.Microsecond)
+			h.keys[i].Revoked = cut(at)
 		}
 		got, changed, err := table.Revoke(ctx, id, at)
 		h.found(t, "Revoke", i, got, err)
@@ -139,7 +139,7 @@ func (h *keyHistory) call(t *testing.T, table *sqlkeys.Table) {
 func (h *keyHistory) created(t *testing.T, call string, k sqlkeys.NewKey, got sqlkeys.Key, err, want error) {
 	t.Helper()
 	switch {
-	case k.Owner == "" || !k.Expires.IsZero() && !k.Expires.After(k.Created):
+	case k.Owner == "" || !k.Expires.IsZero() && !cut(k.Expires).After(cut(k.Created)):
 		want = sqlkeys.ErrInvalid
 	case slices.ContainsFunc(h.keys, func(other sqlkeys.Key) bool { return other.Digest == k.Digest }):
 		want = sqlkeys.ErrExists
@@ -151,7 +151,7 @@ func (h *keyHistory) created(t *testing.T, call string, k sqlkeys.NewKey, got sq
 		return
 	}
 	key := sqlkeys.Key{ID: got.ID, NewKey: k}
-	key.Created, key.Expires = k.Created.UTC().Truncate(time.Microsecond), k.Expires.UTC().Truncate(time.Microsecond)
+	key.Created, key.Expires = cut(k.Created), cut(k.Expires)
 	if len(k.Quotas) == 0 {
 		key.Quotas = nil
 	}
@@ -215,7 +215,7 @@ func (h *keyHistory) rotate(t *testing.T, table *sqlkeys.Table, id string, i int
 	if h.created(t, "Rotate", next, fresh, err, nil); err != nil {
 		return
 	}
-	end := r.At.Add(r.Overlap).UTC().Truncate(time.Microsecond)
+	end := cut(r.At.Add(r.Overlap))
 	if k := &h.keys[i]; k.Expires.IsZero() || k.Expires.After(end) {
 		k.Expires = end
 	}
@@ -228,7 +228,17 @@ func (h *keyHistory) digest() apikey.Digest {
 	return apikey.Digest{1 + byte(h.IntN(60)), 0, '\\', 0xff}
 }
 
+// cut returns a time as it is stored.
+func cut(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
+
+// time returns one of a few, the first or the last that can be stored.
 func (h *keyHistory) time() time.Time {
+	switch h.IntN(20) {
+	case 0:
+		return time.Time{}.Add(time.Microsecond)
+	case 1:
+		return time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+	}
 	return time.Date(2026, 5, 4, 12, 0, h.IntN(4), h.IntN(5000), time.FixedZone("X", 3600))
 }
 
