@@ -11,6 +11,7 @@ import (
 	"hash/maphash"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ type Options struct {
 	Engines []ratelimit.Limiter
 
 	// Facts returns what else the page shows about the service, such as its version: names in
-	// lower case, and values that package json can encode. Nil: nothing.
+	// lower case, and values that package json can encode, or console.json fails. Nil: nothing.
 	Facts func(ctx context.Context) map[string]any
 
 	// Deprecations returns the deprecated operations in the order of the page. Nil: the page
@@ -54,10 +55,12 @@ type Console struct {
 //go:embed console.css console.js icon.svg
 var files embed.FS
 
-// New returns a console for a limit that counts with the engine l. It returns an error if l is nil.
+// New returns a console for a limit that counts with the engine l. It returns an error if l or one
+// of opts.Engines is nil.
 func New(l ratelimit.Limiter, opts Options) (*Console, error) {
-	if nilvalue.InEngine(l) {
-		return nil, errors.New("console: New: the limiter must not be nil or the zero memory.Limiter")
+	opts.Engines = append([]ratelimit.Limiter{l}, opts.Engines...)
+	if slices.ContainsFunc(opts.Engines, func(e ratelimit.Limiter) bool { return nilvalue.InEngine(e) }) {
+		return nil, errors.New("console: New: the limiter and each of Options.Engines must not be nil or the zero memory.Limiter")
 	}
 	opts.Title = cmp.Or(opts.Title, "Gatehouse")
 	c := &Console{options: opts, limiter: l, counts: counts{seed: maphash.MakeSeed()}, since: time.Now(), users: map[[2]string]User{}}
@@ -94,7 +97,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send "Origin: null" to unban
 	h.Set("Cache-Control", "no-store")
 	inner := *r // its path and its pattern are those of the mux
 	inner.URL = &url.URL{Path: "/" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], RawQuery: r.URL.RawQuery}
@@ -103,7 +106,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var (
 	errLast    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "last must be minute or day.")
-	errSubject = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as the list of bans does: subject=user:ann.")
+	errSubject = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as unban in console.json does: subject=user:ann.")
 )
 
 // show answers with the page or, at another path, with JSON.
@@ -130,13 +133,17 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 
 // unban ends a ban, and leads the browser back to the page.
 func unban(w http.ResponseWriter, r *http.Request, banner ratelimit.Banner) error {
-	subject := r.PostFormValue("subject")
-	if subject == "" {
+	subject, err := url.PathUnescape(r.PostFormValue("subject"))
+	if err != nil || subject == "" {
 		return errSubject
 	}
-	if _, err := banner.Unban(r.Context(), subject); err != nil {
+	ended, err := banner.Unban(r.Context(), subject)
+	if err != nil {
 		message := fmt.Sprintf("The ban of %s may still be in force: %v. Go back, and try again.", visible(subject), err)
 		return apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, message).Wrap(err)
+	}
+	if !ended {
+		return apierror.New(http.StatusNotFound, apierror.CodeNotFound, "No ban of "+visible(subject)+" is in force. Go back to the page.")
 	}
 	w.Header().Set("Location", "./#bans") // relative also behind http.StripPrefix
 	w.WriteHeader(http.StatusSeeOther)

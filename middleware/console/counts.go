@@ -107,9 +107,7 @@ func isNetwork(subject string) bool {
 func spanOf(spans []span, number int64) *span {
 	s := &spans[uint64(number)%uint64(len(spans))]
 	if s.number != number {
-		s.number = number
-		s.users.clear()
-		s.networks.clear()
+		*s = span{number: number}
 	}
 	return s
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Deprecation is a deprecated operation, as in deprecation.Options. Zero times and "" are not
-// known.
+// A Deprecation is a deprecated operation, as in deprecation.Options: times are in the years 1 to
+// 9999. Zero times and "" are not known.
 type Deprecation struct {
 	Operation string    `json:"operation"`
 	Since     time.Time `json:"since,omitzero"`

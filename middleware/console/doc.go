@@ -16,18 +16,23 @@
 //	GET  /console/console.json   the same as JSON
 //	POST /console/unban          ends the ban of the form value subject, and answers with the page
 //
+// The value is the subject in percent-encoding, which each ban in the JSON has as unban. If no ban
+// of it is in force, the answer is 404.
+//
 // With ?last=day, the busiest clients are those of the last day, and otherwise of the last minute.
 // What an engine cannot do is not shown: without a ratelimit.Banner there are no bans, and without
 // an engine.Peeker the console does not say what clients have used. The numbers of an engine are
 // those that its method Stats returns.
 //
-// Each process counts the decisions that it makes, from its start on. Their sums are exact. The
-// counts of one client are never too high, and exact as long as few clients are active. Under a
-// flood of new clients, a client is short of about 1/500 of all decisions at most. A Console takes
-// about 1 MB, and the names of the subjects that it holds. To count a decision takes about as long
-// as package memory takes to make it.
+// Each process counts the decisions that it makes, from its start on. Their sums are exact, but one
+// can be missing until the next second. One client is counted for the last 50 to 60 seconds, and
+// for the last 22 to 24 hours. Its counts are never too high, and exact as long as few clients are
+// active. Under a flood of new clients, a client is short of about 1/500 of all decisions at most.
+// A Console takes about 1 MB, and the names of the subjects that it holds. To count a decision
+// takes about as long as package memory takes to make it.
 //
 // The page works without scripts, by keyboard, light and dark, and from 360 pixels on. Its
-// Content-Security-Policy allows only the script and the style that come with it. Changes that a
-// browser sends for a page of another origin are refused (http.CrossOriginProtection).
+// Content-Security-Policy allows scripts and styles only from files of its own origin. Changes that
+// a browser sends for a page of another origin are refused (http.CrossOriginProtection). A proxy
+// in front must keep the Host field, or those of the page can be refused, too.
 package console

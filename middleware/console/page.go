@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +52,8 @@ func visible(text string) string {
 // whole returns a number with separators, "1,234,567", and any other value as it is.
 func whole(n any) string {
 	text := visible(fmt.Sprint(n))
-	for i := len(text) - 3; i > 0 && strings.Trim(text, "0123456789,") == ""; i -= 3 {
+	isText := reflect.ValueOf(n).Kind() == reflect.String // such as a version of digits alone
+	for i := len(text) - 3; i > 0 && !isText && strings.Trim(text, "0123456789,") == ""; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
 	return text

@@ -3,7 +3,12 @@ package console
 import (
 	"cmp"
 	"context"
+	"maps"
+	"net/url"
+	"path"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -64,6 +69,7 @@ type ban struct {
 	Ends    time.Time `json:"ends"`
 	Level   int       `json:"level"`
 	Reason  string    `json:"reason"`
+	Unban   string    `json:"unban"` // the form value that ends it, which has any bytes of the subject
 }
 
 // report asks the service, and the engine, which has a second to answer.
@@ -91,13 +97,13 @@ func (c *Console) report(ctx context.Context, last string) *report {
 	if peeker, ok := c.limiter.(engine.Peeker); ok {
 		_ = addUsage(asking, peeker, r.Subjects) && addUsage(asking, peeker, r.Networks)
 	}
-	for _, e := range append([]ratelimit.Limiter{c.limiter}, c.options.Engines...) {
+	for _, e := range c.options.Engines {
 		if known, ok := factsOf(e); ok {
 			r.Engines = append(r.Engines, known)
 		}
 	}
 	if c.options.Facts != nil {
-		r.Facts = c.options.Facts(ctx)
+		maps.Copy(r.Facts, c.options.Facts(ctx))
 	}
 	if c.options.Deprecations != nil {
 		r.Deprecations = c.deprecations(ctx)
@@ -133,9 +139,8 @@ func listBans(ctx context.Context, banner ratelimit.Banner) *list[ban] {
 		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
 	})
 	l := &list[ban]{Total: len(bans), List: make([]ban, min(len(bans), mostBans))}
-	for i := range l.List {
-		l.List[i] = ban(bans[i])
-		l.List[i].Ends = bans[i].Ends.UTC()
+	for i, b := range bans[:len(l.List)] {
+		l.List[i] = ban{b.Subject, b.Ends.UTC(), b.Level, b.Reason, url.PathEscape(b.Subject)}
 	}
 	return l
 }
@@ -152,4 +157,31 @@ func (c *Console) deprecations(ctx context.Context) *list[Deprecation] {
 		}
 	}
 	return l
+}
+
+// An engineFacts has the numbers of one engine.
+type engineFacts struct {
+	Engine string         `json:"engine"` // the name of its package
+	Away   bool           `json:"away"`   // the circuit is open: the shared engine does not decide
+	Facts  map[string]any `json:"facts"`
+}
+
+// factsOf returns the numbers that the method Stats of an engine returns in a struct, as those of
+// packages memory, lease and failover do, and whether the engine has the method.
+func factsOf(engine any) (e engineFacts, ok bool) {
+	method := reflect.ValueOf(engine).MethodByName("Stats")
+	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 || method.Type().Out(0).Kind() != reflect.Struct {
+		return e, false
+	}
+	stats := method.Call(nil)[0]
+	e.Engine, e.Facts = path.Base(stats.Type().PkgPath()), map[string]any{}
+	for field, value := range stats.Fields() {
+		if field.IsExported() {
+			e.Facts[strings.ToLower(field.Name)] = value.Interface()
+		}
+	}
+	if circuit, ok := engine.(interface{ Open() bool }); ok {
+		e.Away = circuit.Open()
+	}
+	return e, true
 }

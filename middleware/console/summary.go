@@ -53,9 +53,3 @@ func (s *summary) place() int {
 	}
 	return lowest
 }
-
-// clear empties the summary and drops the names.
-func (s *summary) clear() {
-	clear(s.counts[:s.used])
-	s.used = 0
-}

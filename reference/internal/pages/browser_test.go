@@ -50,7 +50,8 @@ func browse(t testing.TB, address string) *browser {
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.Env("TMPDIR=/tmp"), // the path of a socket has at most 107 bytes
 		chromedp.IgnoreCertErrors,   // of test servers
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true))
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("host-resolver-rules", "MAP ops.test 127.0.0.1"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium as root does not start otherwise
 	}
