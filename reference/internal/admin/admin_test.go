@@ -33,16 +33,6 @@ var must = testcheck.NoError
 
 const token = "a-token-that-is-long-enough"
 
-// start serves the admin handler over an engine of its own.
-func start(t testing.TB, adjust func(*admin.Config)) (*httptest.Server, *memory.Limiter) {
-	t.Helper()
-	engine, err := memory.New(memory.Options{})
-	must(t, err)
-	s := httptest.NewServer(handlerOn(t, engine, adjust))
-	t.Cleanup(s.Close)
-	return s, engine
-}
-
 // newHandler returns the admin handler over an engine that has banned ada.
 func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
 	t.Helper()
@@ -52,20 +42,9 @@ func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
 	return handlerOn(t, engine, adjust)
 }
 
+// handlerOn returns the admin handler of a server that serves with an engine, and with the keys
+// of some owners.
 func handlerOn(t testing.TB, engine *memory.Limiter, adjust func(*admin.Config)) http.Handler {
-	t.Helper()
-	c := config(t, engine)
-	if adjust != nil {
-		adjust(&c)
-	}
-	h, err := admin.New(c)
-	must(t, err)
-	return h
-}
-
-// config returns the configuration of a server that serves with an engine, and with the
-// keys of some owners.
-func config(t testing.TB, engine *memory.Limiter) admin.Config {
 	t.Helper()
 	db := newStore(t, "ada", "bob")
 	limiter := admin.Audited(engine, db, slog.New(slog.DiscardHandler), time.Now)
@@ -74,11 +53,17 @@ func config(t testing.TB, engine *memory.Limiter) admin.Config {
 	server := &admin.Server{
 		Limiter: limiter, Console: ops, Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
 	}
-	return admin.Config{
+	c := admin.Config{
 		Server:  func() *admin.Server { return server },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }),
 		Logger:  slog.New(slog.DiscardHandler),
 	}
+	if adjust != nil {
+		adjust(&c)
+	}
+	h, err := admin.New(c)
+	must(t, err)
+	return h
 }
 
 // newStore returns a store with a key of each owner.
@@ -106,10 +91,6 @@ func createKey(t testing.TB, db store.Keys, k store.NewKey) {
 var plans = settings.Default().Plans
 
 func withToken(c *admin.Config) { c.Token = token }
-
-func client(s *httptest.Server, token string) admin.Client {
-	return admin.Client{Addr: strings.TrimPrefix(s.URL, "http://"), Token: token}
-}
 
 func TestWhoMayAsk(t *testing.T) {
 	open, guarded := newHandler(t, nil), newHandler(t, withToken)

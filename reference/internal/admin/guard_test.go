@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,25 +15,10 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
-// buffer collects log lines.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// take returns the lines so far and forgets them.
-func (b *buffer) take(t *testing.T) []map[string]any {
+// linesOf returns the lines of a log, and empties it.
+func linesOf(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var lines []map[string]any
-	for text := range strings.Lines(b.b.String()) {
+	for text := range strings.Lines(log.String()) {
 		var line map[string]any
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("the log has %q: %v", text, err)
@@ -43,7 +27,7 @@ func (b *buffer) take(t *testing.T) []map[string]any {
 		delete(line, "request_id")
 		lines = append(lines, line)
 	}
-	b.b.Reset()
+	log.Reset()
 	return lines
 }
 
@@ -114,7 +98,7 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 
 // Each line says who did what, and how it ended. No line holds a token.
 func TestActionsAreLogged(t *testing.T) {
-	log := new(buffer)
+	log := new(bytes.Buffer)
 	h := newHandler(t, func(c *admin.Config) {
 		withToken(c)
 		c.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -154,7 +138,7 @@ func TestActionsAreLogged(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(tt.target, " ")
 		serve(h, method, path, local, tt.fields...)
-		if diff := cmp.Diff(tt.want, log.take(t)); diff != "" {
+		if diff := cmp.Diff(tt.want, linesOf(t, log)); diff != "" {
 			t.Errorf("%s with %q, the log (-want +got):\n%s", tt.target, tt.fields, diff)
 		}
 	}
