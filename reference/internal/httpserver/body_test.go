@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -74,34 +73,15 @@ func TestAnAnswerDoesNotWaitForTheBody(t *testing.T) {
 	}
 }
 
-// What is left of a body is never read as a request.
-func TestTheRestOfABodyIsNoRequest(t *testing.T) {
-	served := make(chan string, 10)
-	s := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { served <- r.URL.Path }), httpserver.Options{})
-	c := s.dial(t)
-	_, err := io.WriteString(c, "POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
-	must(t, err)
-	if resp, _ := receive(t, c); !resp.Close {
-		t.Error("the response does not announce that the connection closes")
-	}
-	_, _ = io.WriteString(c, "GET /second HTTP/1.1\r\nHost: x\r\n\r\n")
-	must(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
-	if _, err := io.ReadAll(c); os.IsTimeout(err) {
-		t.Error("the connection is still open after a minute")
-	}
-	if first := <-served; first != "/first" || len(served) > 0 {
-		t.Errorf("%d more requests were served after %s", len(served), first)
-	}
-}
-
 // Where two readers could see different ends of a request, what follows on the connection
-// is not read as a request (RFC 9112 section 6.1).
+// is not read as a request (RFC 9112 section 6.1). Nor is what is left of a body.
 func TestAmbiguousRequestsCloseTheConnection(t *testing.T) {
 	const both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 	for name, request := range map[string]string{
 		"both":                                 "POST / HTTP/1.1\r\nHost: x\r\n" + both,
 		"in chunks, with a handler that reads": "POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
 		"Transfer-Encoding in HTTP/1.0":        "POST / HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"the rest of a body":                   "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
 		"HTTP/1.0 that keeps its connection":   "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
 	} {
 		served := make(chan string, 10)

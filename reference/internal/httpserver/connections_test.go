@@ -105,29 +105,35 @@ func TestConnectionsOfANetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log testcheck.Log
-			s := serveOn(t, hello, httpserver.Options{
-				MaxConnsPerNetwork: 3, TrustedProxies: test.proxies, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			}, func(l net.Listener) net.Listener {
-				return farListener{l, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(test.from), 1))}
-			})
-			var served []net.Conn
-			for range 6 {
-				if c := s.dial(t); request(c) {
-					served = append(served, c)
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, hello, httpserver.Options{
+					MaxConnsPerNetwork: 3, TrustedProxies: test.proxies, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				})
+				l, _, _ := serveOnPipe(t, s)
+				l.from = net.ParseIP(test.from)
+				served := func() (conns []net.Conn) {
+					for range 6 {
+						if c := l.connect(); request(c) {
+							conns = append(conns, c)
+							t.Cleanup(func() { c.Close() })
+						}
+					}
+					return conns
 				}
-			}
-			if len(served) != test.want {
-				t.Errorf("%d of 6 connections are served, want %d", len(served), test.want)
-			}
-			if got := s.Stats().Refused; got != int64(6-test.want) {
-				t.Errorf("%d connections are counted as refused, want %d", got, 6-test.want)
-			}
-			served[0].Close()
-			for !request(s.dial(t)) { // until the server has noticed
-			}
-			if again := request(s.dial(t)); again != (test.want == 6) {
-				t.Errorf("after one connection was closed and replaced, another one is served: %v", again)
-			}
+				first := served()
+				if refused := s.Stats().Refused; len(first) != test.want || refused != int64(6-test.want) {
+					t.Errorf("%d of 6 connections are served, and %d counted as refused, want %d served", len(first), refused, test.want)
+				}
+				first[0].Close()
+				synctest.Wait()
+				again := 6
+				if test.want < 6 {
+					again = 1 // in the place of the one that was closed
+				}
+				if got := len(served()); got != again {
+					t.Errorf("after one connection was closed, %d of 6 are served, want %d", got, again)
+				}
+			})
 			want := `setting=max_connections_per_network limit=3 network=192.0.2.1/32`
 			if refused := test.want < 6; strings.Contains(log.String(), want) != refused {
 				t.Errorf("connections are refused: %v, and the log is %q", refused, log.String())

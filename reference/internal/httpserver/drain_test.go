@@ -89,22 +89,36 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 	})
 }
 
-// A client whose connection waits for room is not served any more, and finds out at once:
-// before the end of the request that takes the room.
-func TestDrainClosesConnectionsThatWait(t *testing.T) {
+// After its context has ended, a server accepts nothing, and finishes what was begun. A client
+// whose connection waits for room is not served any more, and finds out at once: before the end of
+// the request that takes the room.
+func TestDrainFinishesWhatWasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finish := make(chan bool)
-		s := newServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
-			httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour})
+		s := newServer(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-finish
+			if err := r.Context().Err(); err != nil {
+				t.Errorf("the context of a request under way has ended: %v", err)
+			}
+		}), httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour})
 		l, stop, _ := serveOnPipe(t, s)
 		answered := make(chan bool, 1)
 		running := l.connect()
 		go func() { answered <- request(running) }()
 		synctest.Wait()
 		waiting := l.connect()
-		synctest.Wait()
-		stop()
 		must(t, waiting.SetDeadline(time.Now().Add(time.Minute)))
+		synctest.Wait()
+		if !s.Ready() {
+			t.Error("a server that serves is not ready")
+		}
+		stop()
+		synctest.Wait()
+		select {
+		case <-l.closed:
+		default:
+			t.Error("the server still accepts connections")
+		}
 		if !isClosed(waiting) {
 			t.Error("a minute after the drain began, the connection that waits is still open")
 		}

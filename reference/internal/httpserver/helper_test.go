@@ -49,19 +49,13 @@ type running struct {
 
 func serve(t *testing.T, h http.Handler, o httpserver.Options) *running {
 	t.Helper()
-	return serveOn(t, h, o, func(l net.Listener) net.Listener { return l })
-}
-
-// serveOn is serve with a listener that wrap has changed.
-func serveOn(t *testing.T, h http.Handler, o httpserver.Options, wrap func(net.Listener) net.Listener) *running {
-	t.Helper()
 	s := newServer(t, h, o)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{Server: s, addr: l.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	go func() {
-		r.ended <- s.Serve(ctx, wrap(l))
+		r.ended <- s.Serve(ctx, l)
 		close(r.ended)
 	}()
 	t.Cleanup(func() {
@@ -177,20 +171,21 @@ func serveOnPipe(t *testing.T, s *httpserver.Server) (l *pipeListener, stop func
 // pipeListener is a listener without a network. Its connections come from one
 // address.
 type pipeListener struct {
+	from   net.IP
 	conns  chan net.Conn
 	closed chan struct{}
 	close  func()
 }
 
 func newPipeListener() *pipeListener {
-	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := &pipeListener{from: net.IPv4(192, 0, 2, 1), conns: make(chan net.Conn), closed: make(chan struct{})}
 	l.close = sync.OnceFunc(func() { close(l.closed) })
 	return l
 }
 
 func (l *pipeListener) connect() net.Conn {
 	near, far := net.Pipe()
-	l.conns <- farConn{far, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}}
+	l.conns <- farConn{far, &net.TCPAddr{IP: l.from, Port: 1}}
 	return near
 }
 
@@ -210,23 +205,9 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// farListener lets connections come from somewhere else than they do.
-type farListener struct {
-	net.Listener
-	from *net.TCPAddr
-}
-
 type farConn struct {
 	net.Conn
 	from net.Addr
 }
 
 func (c farConn) RemoteAddr() net.Addr { return c.from }
-
-func (l farListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return farConn{c, l.from}, nil
-}

@@ -8,47 +8,10 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
-
-// After its context has ended, a server accepts nothing, and finishes what was begun.
-func TestDrainFinishesWhatWasBegun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		finish := make(chan bool)
-		s := newServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			<-finish
-			if err := r.Context().Err(); err != nil {
-				t.Errorf("the context of a request under way has ended: %v", err)
-			}
-		}), httpserver.Options{})
-		l, stop, ended := serveOnPipe(t, s)
-		answered := make(chan bool, 1)
-		c := l.connect()
-		go func() { answered <- request(c) }()
-		synctest.Wait()
-		if !s.Ready() {
-			t.Error("a server that serves is not ready")
-		}
-		stop()
-		synctest.Wait()
-		select {
-		case <-l.closed:
-		default:
-			t.Error("the server still accepts connections")
-		}
-		if s.Ready() {
-			t.Error("a server that drains is ready")
-		}
-		close(finish)
-		if !<-answered {
-			t.Error("the request under way was cut off")
-		}
-		<-ended
-	})
-}
 
 func TestDrainEnds(t *testing.T) {
 	begun := make(chan bool)
