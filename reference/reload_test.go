@@ -96,6 +96,10 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 	if get("/openapi.json").header.Get("ETag") == tag {
 		t.Error("after the reload /openapi.json has the ETag of the old one")
 	}
+	admin := "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
+	if list := petstore(t, dir, "deprecations", admin); !strings.Contains(list, "getUsage") || !strings.Contains(list, "2099-12-01") {
+		t.Errorf("petstore deprecations says %s, want the one that was added", list)
+	}
 	if line["changed"] != 6.0 || line["need_restart"] != 0.0 || line["cause"] != "SIGHUP" || line["file"] != "petstore.yaml" {
 		t.Errorf("the log says %v, want 6 changes in the file", line)
 	}
@@ -107,7 +111,7 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 		t.Errorf("the log says %v, want an error that begins with %q", line, want)
 	}
 	check(true)
-	if health := petstore(t, dir, "health", "--ready", "--admin-listen="+strings.TrimPrefix(p.admin, "http://")); !strings.Contains(health, "settings: "+want) {
+	if health := petstore(t, dir, "health", "--ready", admin); !strings.Contains(health, "settings: "+want) {
 		t.Errorf("petstore health --ready says %s, want also that the settings are refused", health)
 	}
 

@@ -14,48 +14,45 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
-func TestNoFirstKeyIsMadeWhereTheSettingsForbidIt(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
-	must(t, err)
-	defer db.Close()
-	c := config.Default()
-	c.FirstKey = false
-	var notice bytes.Buffer
-	s := newServer(c, Options{Logger: slog.New(slog.DiscardHandler), Notice: &notice})
-	s.store = db
-	if err := s.showFirstKey(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
-		t.Error(err)
-	}
-	if keys, err := db.ListKeys(t.Context()); err != nil || len(keys) != 0 || notice.Len() != 0 {
-		t.Errorf("keys = %v, %v, and %q was shown; want none", keys, err, &notice)
-	}
+// closedPipe is the output of a server that nobody reads.
+type closedPipe struct{ bytes.Buffer }
+
+func (p *closedPipe) Write(text []byte) (int, error) {
+	p.Buffer.Write(text)
+	return 0, io.ErrClosedPipe
 }
 
-func TestAFirstKeyThatCannotBeShownIsNamedInTheLog(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
-	must(t, err)
-	defer db.Close()
-	var log bytes.Buffer
-	s := newServer(config.Default(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: closedPipe{}})
-	s.store = db
-	if err := s.showFirstKey(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
-		t.Errorf("showFirstKey = %v, want that the server goes on", err)
-	}
-	keys, err := db.ListKeys(t.Context())
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("keys = %v, %v, want one", keys, err)
-	}
-	if want := "level=ERROR msg=\"cannot show the first key; create another one with petstore keys create\" key=" + keys[0].ID; !strings.Contains(log.String(), want) {
-		t.Errorf("the log is %q, want %q in it", &log, want)
-	}
-	if strings.Contains(log.String(), "pet_live_") {
-		t.Errorf("the key is in the log: %s", &log)
+// Where the settings forbid it, no first key is made. One that cannot be shown is named in the log.
+func TestFirstKeysThatAreNotShown(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
+		must(t, err)
+		defer db.Close()
+		c := config.Default()
+		c.FirstKey = wanted
+		var log bytes.Buffer
+		var notice closedPipe
+		s := newServer(c, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: &notice})
+		s.store = db
+		if err := s.showFirstKey(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
+			t.Errorf("showFirstKey = %v, want that the server goes on", err)
+		}
+		keys, err := db.ListKeys(t.Context())
+		must(t, err)
+		if (len(keys) == 1) != wanted || (notice.Len() > 0) != wanted {
+			t.Fatalf("first_key is %v: the keys are %v, and %q is written", wanted, keys, &notice)
+		}
+		if !wanted {
+			continue
+		}
+		if want := "level=ERROR msg=\"cannot show the first key; create another one with petstore keys create\" key=" + keys[0].ID; !strings.Contains(log.String(), want) {
+			t.Errorf("the log is %q, want %q in it", &log, want)
+		}
+		if strings.Contains(log.String(), "pet_live_") {
+			t.Errorf("the key is in the log: %s", &log)
+		}
 	}
 }
-
-type closedPipe struct{}
-
-func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestLocalAddress(t *testing.T) {
 	for listener, want := range map[string]string{

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -14,15 +13,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
@@ -227,58 +223,6 @@ func TestOneServerHasTheUsageFile(t *testing.T) {
 		must(t, err)
 		must(t, closeFile())
 	})
-}
-
-// What an operator sees follows the settings.
-func TestAdminListenerFollowsTheServer(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "petstore.yaml")
-	put(t, file, "plans: {small: [5/day]}\ndeprecations: {}\n")
-	source := config.NewSource(config.Flags{"config": &file}, nil)
-	c, err := source.Load()
-	must(t, err)
-	c.Database = filepath.Join(t.TempDir(), "petstore.db")
-	l, hangUp := testListeners(t), make(chan os.Signal)
-	o := Options{Logger: quiet.Logger, SetLevel: func(slog.Level) {}, Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
-	end := run(t, newServer(c, o), l)
-
-	getJSON := func(path string, out any) {
-		t.Helper()
-		status, body := l.get(t, path)
-		if err := json.Unmarshal([]byte(body), out); err != nil || status != 200 {
-			t.Fatalf("GET %s: %d %s, %v", path, status, body, err)
-		}
-	}
-	for ready := 0; ready != 200; { // the start takes a moment
-		ready, _ = l.get(t, "/readyz")
-	}
-	var shown struct {
-		Engines []struct{ Engine string }
-		Facts   map[string]any
-	}
-	getJSON("/console/console.json", &shown) // the process tests have the decisions
-	if len(shown.Engines) != 1 || shown.Engines[0].Engine != "memory" || shown.Facts["version"] != "v1" || shown.Facts["check: database"] != "ok" {
-		t.Errorf("the console has %+v, want the engine, the version and the checks", shown)
-	}
-
-	put(t, file, "plans: {small: [7/day], large: [9/day]}\ndeprecations: {getPet: {since: 2025-12-05, sunset: 2100-12-05}}\n")
-	hangUp <- syscall.SIGHUP
-	var list struct{ Deprecations []admin.Deprecation }
-	for len(list.Deprecations) == 0 {
-		getJSON("/deprecations", &list)
-	}
-	if len(list.Deprecations) != 1 || list.Deprecations[0].Operation != "getPet" {
-		t.Errorf("GET /deprecations: %+v, want the one that was added", list)
-	}
-	put(t, file, "plans: {small: [x/day]}\n")
-	hangUp <- syscall.SIGHUP
-	var ready admin.Readiness
-	for ready.Checks["settings"] == "" || ready.Checks["settings"] == "ok" {
-		getJSON("/readyz", &ready)
-	}
-	if !strings.Contains(ready.Checks["settings"], "petstore.yaml:1:") || !ready.Ready {
-		t.Errorf("GET /readyz after a broken file: %+v, want where the mistake is", ready)
-	}
-	end()
 }
 
 var sink []byte
