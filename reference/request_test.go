@@ -90,15 +90,14 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // A call is a request of a client.
 type call struct {
-	method  string // "": GET
-	path    string // "": that of the pets
-	key     string // "": none
-	body    string // JSON; "": none
-	host    string // "": that of the URL
-	origin  string // of the page that sends it; "": none
-	network string // the address of the client; "": one of the proxy's
-	once    string // the idempotency key; "": none
-	match   string // If-None-Match; "": none
+	method string // "": GET
+	path   string // "": that of the pets
+	key    string // "": none
+	body   string // JSON; "": none
+	host   string // "": that of the URL
+	origin string // of the page that sends it; "": none
+	once   string // the idempotency key; "": none
+	match  string // If-None-Match; "": none
 }
 
 // callers are the connections of all clients.
@@ -129,7 +128,6 @@ func (c call) sendTo(ctx context.Context, url string) (answer, error) {
 	}
 	set("Authorization", "Bearer %s", c.key)
 	set("Origin", "%s", c.origin)
-	set("X-Forwarded-For", "%s", c.network)
 	set("If-None-Match", "%s", c.match)
 	set("Idempotency-Key", `"%s"`, c.once)
 	r.Host = c.host

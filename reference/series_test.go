@@ -7,20 +7,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
-
-func formatFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // Prometheus adds these metrics, and these labels to all metrics.
 var (
@@ -33,18 +27,21 @@ func TestQueriedSeriesExist(t *testing.T) {
 	t.Parallel()
 	exposed := expose(t)
 	for _, q := range queries(t) {
+		if len(q.matchers()) == 0 {
+			t.Errorf("%s: the test finds no metric in %s", q.where, q.expr)
+		}
 		labels := slices.Clone(added)
 		for series, matchers := range q.matchers() {
 			if of, ok := ofPrometheus[series]; ok {
 				labels = append(labels, of...)
 				continue
 			}
-			m, ok := exposed.find(series)
+			m, ok := exposed[series]
 			if !ok {
 				t.Errorf("%s asks for %s, which no server exposes", q.where, series)
 				continue
 			}
-			labels = slices.AppendSeq(labels, maps.Keys(m.labels))
+			labels = slices.AppendSeq(labels, maps.Keys(m))
 			for _, matcher := range matchers {
 				if problem := m.check(matcher); problem != "" {
 					t.Errorf("%s: %s %s", q.where, series, problem)
@@ -65,7 +62,18 @@ func expose(t *testing.T) catalogue {
 	t.Helper()
 	c := catalogue{}
 	for _, exercise := range []func(*testing.T) *process{exerciseAlone, exerciseRedis, exercisePostgres, exerciseTLS} {
-		c.add(t, string(mustAsk(t, 200, "GET", exercise(t).admin+"/metrics", "", "").body))
+		for series := range exercise(t).metrics(t) {
+			name, labels, _ := strings.Cut(series, "{")
+			if c[name] == nil {
+				c[name] = metric{}
+			}
+			for _, l := range matchersIn(labels) {
+				if c[name][l.label] == nil {
+					c[name][l.label] = map[string]bool{}
+				}
+				c[name][l.label][l.value] = true
+			}
+		}
 	}
 	return c
 }
@@ -141,7 +149,7 @@ func (m metric) check(c matcher) string {
 	if slices.Contains(added, c.label) {
 		return ""
 	}
-	values, ok := m.labels[c.label]
+	values, ok := m[c.label]
 	switch {
 	case !ok:
 		return "has no label " + c.label
@@ -156,66 +164,11 @@ func (m metric) check(c matcher) string {
 	return ""
 }
 
-// A metric is one that a server exposes.
-type metric struct {
-	kind   string                     // counter, gauge, histogram or summary
-	labels map[string]map[string]bool // the values of each label that were seen
-}
+// A metric is the values of each label that were seen of a series, such as x_bucket.
+type metric map[string]map[string]bool
 
-// A catalogue is what servers expose, by the name of the metric.
+// A catalogue is what servers expose, by the name of the series.
 type catalogue map[string]metric
-
-// add adds what a server exposes.
-func (c catalogue) add(t *testing.T, metrics string) {
-	t.Helper()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(metrics))
-	must(t, err)
-	for name, f := range families {
-		m, ok := c[name]
-		if !ok {
-			m = metric{kind: strings.ToLower(f.GetType().String()), labels: map[string]map[string]bool{}}
-			c[name] = m
-		}
-		for _, series := range f.GetMetric() {
-			m.see(series)
-		}
-	}
-}
-
-// see notes the labels of a series.
-func (m metric) see(series *dto.Metric) {
-	note := func(label, value string) {
-		if m.labels[label] == nil {
-			m.labels[label] = map[string]bool{}
-		}
-		m.labels[label][value] = true
-	}
-	for _, l := range series.GetLabel() {
-		note(l.GetName(), l.GetValue())
-	}
-	for _, b := range series.GetHistogram().GetBucket() {
-		note("le", formatFloat(b.GetUpperBound()))
-	}
-	for _, q := range series.GetSummary().GetQuantile() {
-		note("quantile", formatFloat(q.GetQuantile()))
-	}
-}
-
-// find returns the metric that has a series name, such as x_bucket of the histogram x.
-func (c catalogue) find(series string) (metric, bool) {
-	if m, ok := c[series]; ok {
-		return m, true
-	}
-	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-		if name, ok := strings.CutSuffix(series, suffix); ok {
-			if m, ok := c[name]; ok && (m.kind == "histogram" || m.kind == "summary") {
-				return m, true
-			}
-		}
-	}
-	return metric{}, false
-}
 
 // A query is an expression of the rules or of the dashboard.
 type query struct {
@@ -312,17 +265,6 @@ func (q query) bare() []string {
 	rest := selectors.ReplaceAllString(q.expr, "")
 	rest = groupings.ReplaceAllString(rest, "")
 	return names.FindAllString(quoted.ReplaceAllString(rest, ""), -1)
-}
-
-func TestQueriesAreUnderstood(t *testing.T) {
-	q := query{
-		expr: `sum by (a, le) (rate(go_x{job="p", b=~"go_1|2"}[5m])) / on (a) up{} + process_y > 2 and go_x{c!="{"}`,
-		text: `{{ a }} {{d}} {{ $labels.e | humanize }} {{ $value }}{{ else }}{{ end }}`,
-	}
-	got := fmt.Sprint(q.matchers(), q.results(), q.bare())
-	if want := "map[go_x:[{job = p} {b =~ go_1|2} {c != {}] up:[]] [a le a a d e] [process_y]"; got != want {
-		t.Errorf("conditions, results and bare names of\n%s\nare %s, want %s", q.expr, got, want)
-	}
 }
 
 func TestEveryMetricHasASelector(t *testing.T) {
