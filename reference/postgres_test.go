@@ -152,7 +152,8 @@ func TestStartBeforePostgres(t *testing.T) {
 	testenv.Long(t, "starts a PostgreSQL of its own late")
 	t.Parallel()
 	s := postgrestest.Start(t)
-	dir, config := onPostgres(t, "postgres://other", "listen: 127.0.0.1:0", "admin_listen: "+freeAddress(t))
+	admin := freeAddress(t)
+	dir, config := onPostgres(t, "postgres://other", "listen: 127.0.0.1:0", "admin_listen: "+admin)
 	s.Stop()
 	type result struct {
 		p   *process
@@ -165,7 +166,7 @@ func TestStartBeforePostgres(t *testing.T) {
 		p, err := launchCommand(cmd, dir)
 		launched <- result{p, err}
 	}()
-	admin := "http://" + setting(t, dir, "admin_listen")
+	admin = "http://" + admin
 	eventually(t, "/readyz says what the server waits for", func() bool {
 		a, err := ask(t.Context(), "GET", admin+"/readyz", "", "")
 		if err == nil && strings.Contains(string(a.body), postgrestest.Password) {
@@ -189,18 +190,4 @@ func TestStartBeforePostgres(t *testing.T) {
 	if len(r.p.logged(warning)) != 1 {
 		t.Errorf("the log is %v, want a warning about the password in the flag", r.p.log)
 	}
-}
-
-// setting returns the value of a setting in petstore.yaml.
-func setting(t *testing.T, dir, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "petstore.yaml"))
-	must(t, err)
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+": "); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	t.Fatalf("petstore.yaml has no %s", name)
-	return ""
 }

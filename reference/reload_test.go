@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The lines of the log about a reload.
@@ -86,6 +87,12 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 			}
 		}
 	}
+	sunset := func(operation string) float64 {
+		return p.metrics(t)[`petstore_deprecation_sunset_timestamp_seconds{gatehouse_operation="`+operation+`"}`]
+	}
+	if got, want := sunset("getPet"), time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC).Unix(); got != float64(want) {
+		t.Errorf("the metric of the sunset of getPet is %v, want %v", got, want)
+	}
 	check(false)
 	tag := get("/openapi.json").header.Get("ETag")
 	writeFile(t, dir, "petstore.yaml", "cors_origins: [https://app.example]\ndraft_headers: true\n"+
@@ -95,6 +102,9 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 	check(true)
 	if get("/openapi.json").header.Get("ETag") == tag {
 		t.Error("after the reload /openapi.json has the ETag of the old one")
+	}
+	if got, want := sunset("getUsage"), time.Date(2099, time.December, 1, 0, 0, 0, 0, time.UTC).Unix(); got != float64(want) || sunset("getPet") != 0 {
+		t.Errorf("after the reload the metrics of the sunsets are %v and %v, want %v and none", got, sunset("getPet"), want)
 	}
 	admin := "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
 	if list := petstore(t, dir, "deprecations", admin); !strings.Contains(list, "getUsage") || !strings.Contains(list, "2099-12-01") {

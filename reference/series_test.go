@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"go.yaml.in/yaml/v4"
@@ -140,7 +141,11 @@ func exerciseTLS(t *testing.T) *process {
 	dir := t.TempDir()
 	writeCertificate(t, dir)
 	writeFile(t, dir, "petstore.yaml", "tls_cert: cert.pem\ntls_key: key.pem\n")
-	return serve(t, dir, "--config=petstore.yaml")
+	p := serve(t, dir, "--config=petstore.yaml")
+	if left := p.metrics(t)[expiry] - float64(time.Now().Unix()); left <= 3600-patience.Seconds() || left > 3600 {
+		t.Errorf("%s is in %v seconds, want an hour", expiry, left)
+	}
+	return p
 }
 
 // check says what is wrong with a condition on a label of the metric: the metric does

@@ -13,6 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/animalstore/gatehouse/deprecation"
@@ -21,9 +22,9 @@ import (
 
 // load returns the document as a library reads it, which also checks the
 // examples against their schemas.
-func load(t *testing.T, notices map[string]deprecation.Options) ([]byte, *openapi3.T) {
+func load(t *testing.T, o openapi.Options) ([]byte, *openapi3.T) {
 	t.Helper()
-	d, err := openapi.New(openapi.Options{Deprecations: notices})
+	d, err := openapi.New(o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -47,25 +48,17 @@ func operations(doc *openapi3.T) map[string]*openapi3.Operation {
 	return ops
 }
 
-// Generators of clients, such as oapi-codegen, follow only references to whole components.
-func TestReferencesAreToComponents(t *testing.T) {
-	d, _ := load(t, nil)
-	for _, ref := range regexp.MustCompile(`"\$ref": *"([^"]*)"`).FindAllSubmatch(d, -1) {
-		if !regexp.MustCompile(`^#/components/[a-zA-Z]+/[\w.-]+$`).Match(ref[1]) {
-			t.Errorf("$ref %s, want one to #/components/KIND/NAME", ref[1])
-		}
-	}
-}
-
-// Generators take an integer without a format for one of 32 bits (kiota, openapi-generator in
-// Java), ignore what stands beside a reference, and require a member of a body that has a
-// default (openapi-typescript).
+// Generators of clients follow only references to whole components (oapi-codegen), ignore what
+// stands beside a reference, take an integer without a format for one of 32 bits (kiota,
+// openapi-generator in Java), and require a member of a body that has a default
+// (openapi-typescript).
 func TestPlainFormForGenerators(t *testing.T) {
-	d, _ := load(t, nil)
+	d, _ := load(t, openapi.Options{})
 	var document map[string]any
 	if err := json.Unmarshal(d, &document); err != nil {
 		t.Fatal(err)
 	}
+	component := regexp.MustCompile(`^#/components/[a-zA-Z]+/[\w.-]+$`)
 	var walk func(where string, v any)
 	walk = func(where string, v any) {
 		switch v := v.(type) {
@@ -78,8 +71,8 @@ func TestPlainFormForGenerators(t *testing.T) {
 			if v["type"] == "integer" && v["format"] != "int64" && (!bounded || most > math.MaxInt32) {
 				t.Errorf("%s: the integer has neither the format int64 nor a maximum of 32 bits", where)
 			}
-			if v["$ref"] != nil && len(v) > 1 {
-				t.Errorf("%s: there is more than $ref", where)
+			if to, ok := v["$ref"].(string); ok && (len(v) > 1 || !component.MatchString(to)) {
+				t.Errorf("%s: %v, want only a $ref to #/components/KIND/NAME", where, v)
 			}
 			if v["default"] != nil && strings.HasPrefix(where, "/components/schemas/") {
 				t.Errorf("%s: there is a default", where)
@@ -93,7 +86,7 @@ func TestPlainFormForGenerators(t *testing.T) {
 }
 
 func TestDocumentDeclaresTheInterface(t *testing.T) {
-	_, doc := load(t, map[string]deprecation.Options{"getPet": leaving})
+	_, doc := load(t, openapi.Options{Deprecations: map[string]deprecation.Options{"getPet": leaving}})
 	if doc.OpenAPI != "3.1.1" || doc.Info.Version != "1.0.0" {
 		t.Errorf("openapi %s, info.version %s, want 3.1.1 and 1.0.0", doc.OpenAPI, doc.Info.Version)
 	}
@@ -121,7 +114,7 @@ func TestDocumentDeclaresTheInterface(t *testing.T) {
 }
 
 func TestEveryResponseDeclaresItsFields(t *testing.T) {
-	_, doc := load(t, map[string]deprecation.Options{"getPet": leaving})
+	_, doc := load(t, openapi.Options{Deprecations: map[string]deprecation.Options{"getPet": leaving}})
 	for id, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
 			required := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"}
@@ -158,7 +151,7 @@ func TestEveryResponseDeclaresItsFields(t *testing.T) {
 }
 
 func TestErrorExamplesAreNamedForTheirCodes(t *testing.T) {
-	_, doc := load(t, nil)
+	_, doc := load(t, openapi.Options{})
 	for id, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
 			if status < "400" {
@@ -187,7 +180,7 @@ func TestErrorExamplesAreNamedForTheirCodes(t *testing.T) {
 
 // The description of the member code names every code that a response shows.
 func TestErrorDescriptionNamesEveryCode(t *testing.T) {
-	_, doc := load(t, nil)
+	_, doc := load(t, openapi.Options{})
 	description := doc.Components.Schemas["Error"].Value.Properties["code"].Value.Description
 	codes := map[string]bool{"cost_exceeds_limit": true} // reserved
 	for _, e := range doc.Components.Examples {
@@ -207,7 +200,7 @@ func TestErrorDescriptionNamesEveryCode(t *testing.T) {
 
 // The document is YAML as well, which has no surrogate pairs.
 func TestDocumentIsYAML(t *testing.T) {
-	d, _ := load(t, map[string]deprecation.Options{"getPet": leaving})
+	d, _ := load(t, openapi.Options{Deprecations: map[string]deprecation.Options{"getPet": leaving}})
 	var read, want any
 	if err := errors.Join(yaml.Unmarshal(d, &read), json.Unmarshal(d, &want)); err != nil {
 		t.Fatal(err)
@@ -225,107 +218,47 @@ func TestDocumentIsYAML(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
-	d, _ := load(t, nil)
-	got, err := openapi.Limit(d)
-	if want := (openapi.Range{Min: 1, Max: 100, Default: 20}); err != nil || got != want {
-		t.Errorf("Limit = %+v, %v, want %+v", got, err, want)
-	}
-	if _, err := openapi.Limit([]byte("{}")); err == nil {
-		t.Error("a document without the parameter has a limit")
-	}
-}
-
 var leaving = deprecation.Options{
 	Since:     time.Date(2026, time.January, 2, 0, 0, 0, 0, time.UTC),
 	Sunset:    time.Date(2031, time.March, 4, 0, 0, 0, 0, time.UTC),
 	Successor: "/v1/pets?status=available&limit=1",
 }
 
-func TestDeprecatedOperations(t *testing.T) {
-	tests := map[string]struct {
-		notices map[string]deprecation.Options
-		want    map[string]any
-	}{
-		"with everything": {
-			map[string]deprecation.Options{"getPet": leaving},
-			map[string]any{
-				"deprecated": true, "x-deprecated-since": "2026-01-02", "x-sunset": "2031-03-04",
-				"x-successor": "/v1/pets?status=available&limit=1",
-			},
-		},
-		"without a sunset and a successor": {
-			map[string]deprecation.Options{"getPet": {Since: leaving.Since}},
-			map[string]any{"deprecated": true, "x-deprecated-since": "2026-01-02"},
-		},
-		"not at all": {nil, map[string]any{}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			d, _ := load(t, test.notices)
-			var doc struct {
-				Paths map[string]map[string]map[string]any
-			}
-			if err := json.Unmarshal(d, &doc); err != nil {
-				t.Fatal(err)
-			}
-			for path, item := range doc.Paths {
-				for method, operation := range item {
-					want := map[string]any{}
-					if operation["operationId"] == "getPet" {
-						want = test.want
-					}
-					got := make(map[string]any)
-					for name, value := range operation {
-						if name == "deprecated" || strings.HasPrefix(name, "x-") {
-							got[name] = value
-						}
-					}
-					if d := cmp.Diff(want, got); d != "" {
-						t.Errorf("%s %s (-want +got):\n%s", method, path, d)
-					}
-				}
-			}
-		})
-	}
-}
-
-func TestStabilityAndServers(t *testing.T) {
+// What a server adds to the document.
+func TestMarksAndServers(t *testing.T) {
 	const production, staging = "https://pets.example/v1", "https://staging.pets.example/v1?a&b"
-	for _, o := range []openapi.Options{
-		{},
-		{Production: production},
-		{Staging: staging, Stability: map[string]string{"getUsage": "beta"}},
-		{Production: production, Staging: staging, Stability: map[string]string{"getUsage": "beta", "getPet": "experimental"},
+	marked := map[string]any{"x-deprecated-since": "2026-01-02", "x-sunset": "2031-03-04", "x-successor": leaving.Successor, "x-stability-level": "experimental"}
+	for _, test := range []struct {
+		o       openapi.Options
+		servers []string
+		marks   map[string]map[string]any // by operation
+	}{
+		{openapi.Options{}, []string{"/v1"}, nil},
+		{openapi.Options{Production: production, Deprecations: map[string]deprecation.Options{"getPet": {Since: leaving.Since}}},
+			[]string{"/v1", production}, map[string]map[string]any{"getPet": {"x-deprecated-since": "2026-01-02"}}},
+		{openapi.Options{Staging: staging, Stability: map[string]string{"getUsage": "beta"}},
+			[]string{"/v1", staging}, map[string]map[string]any{"getUsage": {"x-stability-level": "beta"}}},
+		{openapi.Options{Production: production, Staging: staging, Stability: map[string]string{"getPet": "experimental"},
 			Deprecations: map[string]deprecation.Options{"getPet": leaving}},
+			[]string{"/v1", production, staging}, map[string]map[string]any{"getPet": marked}},
 	} {
-		document, err := openapi.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := openapi3.NewLoader().LoadFromData(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := []string{}, []string{"/v1"}
+		_, doc := load(t, test.o)
+		var servers []string
 		for _, server := range doc.Servers {
-			got = append(got, server.URL)
+			servers = append(servers, server.URL)
 		}
-		for _, public := range []string{o.Production, o.Staging} {
-			if public != "" {
-				want = append(want, public)
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(test.servers, servers); diff != "" {
 			t.Errorf("the servers (-want +got):\n%s", diff)
 		}
 		for id, op := range operations(doc) {
-			level, marked := o.Stability[id]
-			if shown, is := op.Extensions["x-stability-level"]; is != marked || marked && shown != level ||
-				strings.HasSuffix(op.Summary, "("+level+")") != marked || strings.Count(op.Summary, "(") > 1 {
-				t.Errorf("%s has the stability %v and the summary %q, want %q", id, shown, op.Summary, level)
+			if diff := cmp.Diff(test.marks[id], op.Extensions, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the marks of %s (-want +got):\n%s", id, diff)
 			}
-			if o.Deprecations[id].Since.IsZero() == op.Deprecated {
+			level, stable := test.o.Stability[id]
+			if strings.HasSuffix(op.Summary, "("+level+")") != stable || strings.Count(op.Summary, "(") > 1 {
+				t.Errorf("%s has the summary %q, want %q in it", id, op.Summary, level)
+			}
+			if _, ok := test.o.Deprecations[id]; op.Deprecated != ok {
 				t.Errorf("%s is deprecated: %v", id, op.Deprecated)
 			}
 		}
