@@ -261,17 +261,6 @@ func (f *fleet) checkUsed(t *testing.T, key string, want int64) {
 	}
 }
 
-// checkUsedIfExact is checkUsed in a scenario that is not repeated. A request that Redis
-// counts after its budget has ended is counted twice.
-func (f *fleet) checkUsedIfExact(t *testing.T, key string, want int64) {
-	t.Helper()
-	if n := f.fallbacks(t); n > 0 {
-		t.Logf("usage is not compared, because %d decisions of Redis took too long", n)
-		return
-	}
-	f.checkUsed(t, key, want)
-}
-
 // adminListen is the flag for commands that call the admin listener of a replica.
 func adminListen(p *process) string {
 	return "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")

@@ -103,7 +103,9 @@ func TestReplicasWithoutPostgreSQL(t *testing.T) {
 		call{key: key}.mustSend(t, 200, p.api)
 		admitted++
 	}
-	f.checkUsedIfExact(t, key, admitted)
+	if f.fallbacks(t) == 0 { // a request that Redis counts after its budget has ended is counted twice
+		f.checkUsed(t, key, admitted)
+	}
 }
 
 // One of three replicas is killed under load. Only requests to that one fail, and a client

@@ -72,15 +72,10 @@ func TestTheBuild(t *testing.T) {
 		}
 	}
 	checkLinkerVariables(t, command)
-	needs := "go" + goDirective(t)
-	var has string
-	for _, arg := range args(stages[0], "ARG") {
-		if v, ok := strings.CutPrefix(arg, "GO_VERSION="); ok {
-			has = "go" + v
-		}
-	}
-	if !version.IsValid(has) || version.Compare(has, needs) < 0 {
-		t.Errorf("the image is built with %q, and go.mod needs %s", has, needs)
+	needs := strings.Replace(regexp.MustCompile(`(?m)^go \S+$`).FindString(read(t, "../go.mod")), " ", "", 1)
+	has := regexp.MustCompile(`(?m)^ARG GO_VERSION=(\S+)$`).FindStringSubmatch(read(t, root+"/Dockerfile"))
+	if has == nil || version.Compare("go"+has[1], needs) < 0 {
+		t.Errorf("the image is built with Go %q, and go.mod needs %s", has, needs)
 	}
 }
 
@@ -100,15 +95,6 @@ func checkLinkerVariables(t *testing.T, command string) {
 	if !strings.Contains(command, "github.com/animalstore/gatehouse/reference/internal/build") {
 		t.Errorf("-X names another package: %s", command)
 	}
-}
-
-func goDirective(t *testing.T) string {
-	t.Helper()
-	m := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(read(t, "../go.mod"))
-	if m == nil {
-		t.Fatal("reference/go.mod has no go directive")
-	}
-	return m[1]
 }
 
 // release is what the tests read of .goreleaser.yaml. The command goreleaser check knows
@@ -131,7 +117,8 @@ type release struct {
 	}
 }
 
-// A release has the same binary as the image, and all files that it names.
+// A release has the same binary as the image, and all files that it names. A package installs the
+// settings where the unit reads them.
 func TestTheRelease(t *testing.T) {
 	var r release
 	must(t, yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r))
@@ -156,22 +143,16 @@ func TestTheRelease(t *testing.T) {
 	for _, f := range append(r.Archives[0].Files, r.Nfpms[0].Contents...) {
 		missing(t, root+"/"+f.Src)
 	}
-}
-
-// A package installs the settings where the unit reads them.
-func TestThePackage(t *testing.T) {
-	var r release
-	must(t, yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r))
-	unit := read(t, "systemd/petstore.service")
+	unit, packaged := read(t, "systemd/petstore.service"), r.Nfpms[0]
 	var installed []string
-	for _, f := range r.Nfpms[0].Contents {
+	for _, f := range packaged.Contents {
 		installed = append(installed, f.Dst)
 	}
 	if settings := "/etc/petstore/petstore.yaml"; !slices.Contains(installed, settings) || !strings.Contains(unit, "--config "+settings) {
 		t.Errorf("the package installs %q, and the unit starts something else", installed)
 	}
 	// systemd looks for a command without a folder in /usr/local/bin, then in /usr/bin.
-	if r.Nfpms[0].Bindir != "/usr/bin" || !strings.Contains(unit, "\nExecStart=petstore ") {
-		t.Errorf("the package installs the binary in %s, and the unit starts another", r.Nfpms[0].Bindir)
+	if packaged.Bindir != "/usr/bin" || !strings.Contains(unit, "\nExecStart=petstore ") {
+		t.Errorf("the package installs the binary in %s, and the unit starts another", packaged.Bindir)
 	}
 }
