@@ -84,6 +84,11 @@ func TestOverlaysInTheDocumentation(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("reference/docs/DEPLOYING.md has %d overlays, want one of the servers and one of the job", len(blocks))
 	}
+	patch := regexp.MustCompile("(?s)```yaml\n(patches:.*?)```").FindStringSubmatch(read(t, root+"/reference/docs/DEPLOYING.md"))
+	if patch == nil {
+		t.Fatal("reference/docs/DEPLOYING.md has no patch of the job for two users of PostgreSQL")
+	}
+	blocks[1][1] += patch[1]
 	for i, changed := range []string{"listen: ':7070'", "secretName: petstore-migrate"} {
 		must(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(blocks[i][1]), 0o600))
 		if objects, image := kustomize(t, overlay); image != "images.example/petstore:v1.2.3" || !strings.Contains(objects, changed) {
