@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -47,24 +46,21 @@ func (c deprecationsCmd) Run(ctx context.Context, o output, client admin.Client)
 	if err != nil {
 		return err
 	}
-	return show(o, c.JSON, list, "No operation is deprecated.", printDeprecations)
+	return show(o, c.JSON, list, "No operation is deprecated.", addDeprecation, "OPERATION", "SUNSET", "DAYS LEFT", "OWNER", "REQUESTS", "A DAY", "LAST")
 }
 
-func printDeprecations(w io.Writer, list []admin.Deprecation) error {
-	t := newTable(w, "OPERATION", "SUNSET", "DAYS LEFT", "OWNER", "REQUESTS", "A DAY", "LAST")
-	for _, d := range list {
-		sunset, days := "-", "-"
-		if d.DaysLeft != nil {
-			sunset, days = d.Sunset.UTC().Format(time.DateOnly), fmt.Sprint(*d.DaysLeft)
-		}
-		if len(d.Owners) == 0 {
-			t.row(d.Operation, sunset, days, "-", "0", "0.0", "-")
-		}
-		for _, u := range d.Owners {
-			t.row(d.Operation, sunset, days, u.Owner, u.Requests, fmt.Sprintf("%.1f", u.PerDay), showTime(u.Last))
-		}
+// addDeprecation adds a row for each owner.
+func addDeprecation(t table, d admin.Deprecation) {
+	sunset, days := "-", "-"
+	if d.DaysLeft != nil {
+		sunset, days = d.Sunset.UTC().Format(time.DateOnly), fmt.Sprint(*d.DaysLeft)
 	}
-	return t.flush()
+	if len(d.Owners) == 0 {
+		t.row(d.Operation, sunset, days, "-", "0", "0.0", "-")
+	}
+	for _, u := range d.Owners {
+		t.row(d.Operation, sunset, days, u.Owner, u.Requests, fmt.Sprintf("%.1f", u.PerDay), showTime(u.Last))
+	}
 }
 
 type healthCmd struct {

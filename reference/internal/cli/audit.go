@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"strconv"
@@ -42,7 +41,7 @@ func (c auditCmd) Run(ctx context.Context, o output, settings *config.Config) er
 		if err != nil {
 			return err
 		}
-		if err := show(o, c.JSON, entries, "There are no entries.", printAudit); err != nil {
+		if err := show(o, c.JSON, entries, "There are no entries.", addAudit, "TIME", "ACTOR", "FROM", "ACTION", "TARGET", "DETAIL"); err != nil {
 			return err
 		}
 		if len(entries) == c.Limit && !c.JSON {
@@ -52,12 +51,8 @@ func (c auditCmd) Run(ctx context.Context, o output, settings *config.Config) er
 	})
 }
 
-func printAudit(w io.Writer, entries []store.AuditEntry) error {
-	t := newTable(w, "TIME", "ACTOR", "FROM", "ACTION", "TARGET", "DETAIL")
-	for _, e := range entries {
-		t.row(showTime(e.At), e.Actor, cmp.Or(e.From, "-"), e.Action, e.Target, cmp.Or(e.Detail, "-"))
-	}
-	return t.flush()
+func addAudit(t table, e store.AuditEntry) {
+	t.row(showTime(e.At), e.Actor, cmp.Or(e.From, "-"), e.Action, e.Target, cmp.Or(e.Detail, "-"))
 }
 
 // actor returns the user of this process, for the audit log: "cli:ada@host".

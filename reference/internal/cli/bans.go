@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -29,15 +27,11 @@ func (c bansListCmd) Run(ctx context.Context, o output, client admin.Client) err
 	if err != nil {
 		return err
 	}
-	return show(o, c.JSON, bans, "There are no bans.", printBans)
+	return show(o, c.JSON, bans, "There are no bans.", addBan, "OWNER", "NETWORK", "ENDS", "LEVEL", "REASON")
 }
 
-func printBans(w io.Writer, bans []admin.Ban) error {
-	t := newTable(w, "OWNER", "NETWORK", "ENDS", "LEVEL", "REASON")
-	for _, b := range bans {
-		t.row(cmp.Or(b.Owner, "-"), cmp.Or(b.Network, "-"), showTime(b.Ends), strconv.Itoa(b.Level), b.Reason)
-	}
-	return t.flush()
+func addBan(t table, b admin.Ban) {
+	t.row(cmp.Or(b.Owner, "-"), cmp.Or(b.Network, "-"), showTime(b.Ends), b.Level, b.Reason)
 }
 
 // banTarget is an owner or a network.

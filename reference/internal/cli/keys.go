@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -121,7 +120,7 @@ func (c keysListCmd) Run(ctx context.Context, o output, settings *config.Config)
 				list = append(list, info)
 			}
 		}
-		return show(o, c.JSON, list, "No key was found.", printKeys)
+		return show(o, c.JSON, list, "No key was found.", addKey, "ID", "KEY", "NAME", "OWNER", "PLAN", "STATE", "CREATED", "EXPIRES")
 	})
 }
 
@@ -154,23 +153,19 @@ func infoOf(k store.Key, at time.Time) keyInfo {
 	return info
 }
 
-func printKeys(w io.Writer, list []keyInfo) error {
-	t := newTable(w, "ID", "KEY", "NAME", "OWNER", "PLAN", "STATE", "CREATED", "EXPIRES")
-	for _, k := range list {
-		plan := k.Plan
-		if len(k.Quotas) > 0 {
-			plan += " (" + strings.Join(k.Quotas, ", ") + ")"
-		}
-		if len(k.Limits) > 0 {
-			plan += ", key " + strings.Join(k.Limits, ", ")
-		}
-		expires := "never"
-		if !k.Expires.IsZero() {
-			expires = showTime(k.Expires)
-		}
-		t.row(k.ID, "..."+k.LastFour, k.Name, k.Owner, plan, k.State, showTime(k.Created), expires)
+func addKey(t table, k keyInfo) {
+	plan := k.Plan
+	if len(k.Quotas) > 0 {
+		plan += " (" + strings.Join(k.Quotas, ", ") + ")"
 	}
-	return t.flush()
+	if len(k.Limits) > 0 {
+		plan += ", key " + strings.Join(k.Limits, ", ")
+	}
+	expires := "never"
+	if !k.Expires.IsZero() {
+		expires = showTime(k.Expires)
+	}
+	t.row(k.ID, "..."+k.LastFour, k.Name, k.Owner, plan, k.State, showTime(k.Created), expires)
 }
 
 type keysRevokeCmd struct {

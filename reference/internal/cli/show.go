@@ -37,8 +37,9 @@ func (t table) row(cells ...any) {
 
 func (t table) flush() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
 
-// show prints a list as JSON or as a table, or says that it is empty.
-func show[T any](o output, asJSON bool, list []T, empty string, print func(io.Writer, []T) error) error {
+// show prints a list as JSON, or as a table with these columns, to which add adds the rows of
+// one item, or says that it is empty.
+func show[T any](o output, asJSON bool, list []T, empty string, add func(table, T), columns ...any) error {
 	switch {
 	case asJSON:
 		return printJSON(o.out, list)
@@ -46,7 +47,11 @@ func show[T any](o output, asJSON bool, list []T, empty string, print func(io.Wr
 		o.say("%s", empty)
 		return nil
 	}
-	return print(o.out, list)
+	t := newTable(o.out, columns...)
+	for _, item := range list {
+		add(t, item)
+	}
+	return t.flush()
 }
 
 // showTime formats a time for people, to the second.
