@@ -113,7 +113,8 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 type Principals struct {
 	// Find is [Table.ByDigest], or another function that returns [ErrNotFound] for no key.
 	Find func(context.Context, apikey.Digest) (Key, error)
-	// Plan returns the plan of a key. If there is none, it returns nil or an error.
+	// Plan returns the plan of a key. If there is none, it returns nil or an error, and requests
+	// with the key get 503: a Table does not know which plans there are.
 	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
 }
 
