@@ -82,7 +82,7 @@ func New(l ratelimit.Limiter, opts Options) (*Console, error) {
 // shadow mode the console shows the decisions, although no request is refused. A request with
 // several charges counts once, for its caller.
 func (c *Console) Observe(_ *http.Request, caller ratelimit.Caller, d ratelimit.Decision, err error) {
-	if err != nil || caller.Plan == nil {
+	if err != nil || caller.Plan == nil || int(d.Outcome) >= outcomes {
 		d.Outcome, d.Time = 0, 0 // d is only what the header fields show
 	}
 	c.counts.count(caller.Subject, caller.Plan, d.Time, d.Outcome)
@@ -104,16 +104,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.handler.ServeHTTP(w, &inner)
 }
 
-var (
-	errLast    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "last must be minute or day.")
-	errSubject = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as unban in console.json does: subject=user:ann.")
-)
-
 // show answers with the page or, at another path, with JSON.
 func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 	last := r.URL.Query().Get("last")
 	if last != "" && last != "minute" && last != "day" {
-		return errLast
+		return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "last must be minute or day.")
 	}
 	report := c.report(r.Context(), cmp.Or(last, "minute"))
 	var body bytes.Buffer
@@ -135,7 +130,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 func unban(w http.ResponseWriter, r *http.Request, banner ratelimit.Banner) error {
 	subject, err := url.PathUnescape(r.PostFormValue("subject"))
 	if err != nil || subject == "" {
-		return errSubject
+		return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as unban in console.json does: subject=user:ann.")
 	}
 	ended, err := banner.Unban(r.Context(), subject)
 	if err != nil {

@@ -139,11 +139,11 @@ func TestBusiest(t *testing.T) {
 		if got := names(reportOf(t, c, "").Subjects); !slices.Equal(got, []string{"user:bob 60+10"}) {
 			t.Errorf("two minutes later the minute has %q, want bob alone", got)
 		}
-		for range 2 {
+		for _, wait := range []time.Duration{22 * time.Hour, 2 * time.Hour} {
 			if got := names(reportOf(t, c, "?last=day").Subjects); len(got) < 2 || !slices.Equal(got[:2], []string{"user:bob 65+10", "user:ann 60+2"}) {
 				t.Errorf("two minutes and 22 hours later the day has %q, want bob before ann", got)
 			}
-			time.Sleep(22 * time.Hour)
+			time.Sleep(wait)
 		}
 		if r := reportOf(t, c, "?last=day"); len(r.Subjects)+len(r.Networks) > 0 {
 			t.Errorf("a day later the day has %v, want nothing", r.Subjects)
@@ -399,11 +399,12 @@ func TestUnban(t *testing.T) {
 		t.Errorf("GET /unban: %d, want 404", w.Code)
 	}
 	for _, test := range []struct {
-		query, subject string
-		want           int
-	}{{"", "", 400}, {"?" + form.Encode(), "", 400}, {"", "user:50%", 400}, {"", "user:bob", 404}} {
-		if w := post(c, test.query, url.Values{"subject": {test.subject}}, nil); w.Code != test.want {
-			t.Errorf("POST /unban%s of %q: %d %s, want %d", test.query, test.subject, w.Code, w.Body, test.want)
+		query string
+		form  url.Values
+		want  int
+	}{{"", nil, 400}, {"?" + form.Encode(), nil, 400}, {"", url.Values{"subject": {"user:50%"}}, 400}, {"", url.Values{"subject": {"user:bob"}}, 404}} {
+		if w := post(c, test.query, test.form, nil); w.Code != test.want {
+			t.Errorf("POST /unban%s of %q: %d %s, want %d", test.query, test.form, w.Code, w.Body, test.want)
 		}
 	}
 	if bans, err := l.Bans(t.Context()); err != nil || len(bans) != 1 {

@@ -73,9 +73,6 @@ func (c *counts) count(subject string, plan *ratelimit.Plan, at int64, o ratelim
 			c.ahead.Store(unix - time.Now().Unix())
 		}
 	}
-	if int(o) >= outcomes {
-		o = 0
-	}
 	this.totals[o]++
 	if o == 0 {
 		return

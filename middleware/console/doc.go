@@ -14,15 +14,12 @@
 //
 //	GET  /console/               the page, which a script renews every five seconds
 //	GET  /console/console.json   the same as JSON
-//	POST /console/unban          ends the ban of the form value subject, and answers with the page
+//	POST /console/unban          ends the ban of the form value subject (303 to the page; 404: there is none)
 //
-// The value is the subject in percent-encoding, which each ban in the JSON has as unban. If no ban
-// of it is in force, the answer is 404.
-//
-// With ?last=day, the busiest clients are those of the last day, and otherwise of the last minute.
-// What an engine cannot do is not shown: without a ratelimit.Banner there are no bans, and without
-// an engine.Peeker the console does not say what clients have used. The numbers of an engine are
-// those that its method Stats returns.
+// The form value is percent-encoded: the JSON has it beside each ban as unban. With ?last=day, the
+// busiest clients are those of the last day, and otherwise of the last minute. What an engine cannot
+// do is not shown: without a ratelimit.Banner there are no bans, and without an engine.Peeker the
+// console does not say what clients have used. The numbers of an engine are those of its method Stats.
 //
 // Each process counts the decisions that it makes, from its start on. Their sums are exact, but one
 // can be missing until the next second. One client is counted for the last 50 to 60 seconds, and
@@ -34,5 +31,5 @@
 // The page works without scripts, by keyboard, light and dark, and from 360 pixels on. Its
 // Content-Security-Policy allows scripts and styles only from files of its own origin. Changes that
 // a browser sends for a page of another origin are refused (http.CrossOriginProtection). A proxy
-// in front must keep the Host field, or those of the page can be refused, too.
+// in front must keep the Host field, or those of the page itself can be refused, too.
 package console

@@ -49,11 +49,11 @@ func visible(text string) string {
 	return b.String()
 }
 
-// whole returns a number with separators, "1,234,567", and any other value as it is.
+// whole returns a number with separators, "1,234,567", and any other value as it is: a version can
+// be a text of digits alone.
 func whole(n any) string {
 	text := visible(fmt.Sprint(n))
-	isText := reflect.ValueOf(n).Kind() == reflect.String // such as a version of digits alone
-	for i := len(text) - 3; i > 0 && !isText && strings.Trim(text, "0123456789,") == ""; i -= 3 {
+	for i := len(text) - 3; i > 0 && reflect.ValueOf(n).Kind() != reflect.String && strings.Trim(text, "0123456789,") == ""; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
 	return text

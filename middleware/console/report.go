@@ -75,18 +75,17 @@ type ban struct {
 // report asks the service, and the engine, which has a second to answer.
 func (c *Console) report(ctx context.Context, last string) *report {
 	now := c.counts.now()
+	byOutcome, inSeconds := c.counts.decisions(now.Unix())
 	r := &report{
-		Title: c.options.Title, At: now.UTC(), Since: c.since.UTC(), Last: last,
+		Title: c.options.Title, At: now.UTC(), Since: c.since.UTC(), Last: last, Seconds: inSeconds,
 		Decisions: map[string]int64{}, Engines: []engineFacts{}, Facts: map[string]any{},
 	}
-	byOutcome, inSeconds := c.counts.decisions(now.Unix())
 	for o, n := range byOutcome {
 		r.Decisions[ratelimit.Outcome(o).String()] = n
 	}
 	for _, n := range inSeconds[shownSeconds-1-rateSeconds : shownSeconds-1] {
 		r.PerSecond += float64(n) / rateSeconds
 	}
-	r.Seconds = inSeconds
 	r.Subjects, r.Networks = c.counts.busiest(now.Unix(), last == "day", mostSubjects)
 
 	asking, cancel := context.WithTimeout(ctx, patience)

@@ -85,25 +85,24 @@ func (k NewKey) validate() error {
 	switch {
 	case err != nil:
 		return err
-	case k.Digest == apikey.Digest{} || k.Owner == "" || k.Plan == "" || !possible(k.Created):
+	case k.Digest == apikey.Digest{} || k.Owner == "" || k.Plan == "" || stored(k.Created).IsZero():
 		return fmt.Errorf("sqlkeys: %w: a key must have a digest, an owner, a plan and a time of creation in the years 1 to 9999", ErrInvalid)
 	case !storable(strings.Join(append([]string{k.Name, k.Owner, k.Plan}, k.Quotas...), ",")):
 		return fmt.Errorf("sqlkeys: %w: the texts of a key must be UTF-8 without NUL", ErrInvalid)
 	case len(k.LastFour) != 4 || strings.ContainsFunc(k.LastFour, func(r rune) bool { return r < ' ' || r > '~' }):
 		return fmt.Errorf("sqlkeys: %w: the last four characters must be 4 characters of ASCII", ErrInvalid) // without a part of the key
-	case !k.Expires.IsZero() && !(possible(k.Expires) && cut(k.Expires).After(cut(k.Created))):
+	case !k.Expires.IsZero() && !stored(k.Expires).After(stored(k.Created)):
 		return fmt.Errorf("sqlkeys: %w: a key must expire at least a microsecond after it is created, and before the year 10000", ErrInvalid)
 	}
 	return nil
 }
 
-// cut returns a time as it is stored.
-func cut(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
-
-// possible reports whether a time can be stored, and written as RFC 3339.
-func possible(at time.Time) bool {
-	at = cut(at)
-	return !at.IsZero() && at.Year() >= 1 && at.Year() <= 9999
+// stored returns a time as it is stored, or the zero time if that is not in the years 1 to 9999.
+func stored(at time.Time) time.Time {
+	if at = at.UTC().Truncate(time.Microsecond); at.Year() < 1 || at.Year() > 9999 {
+		return time.Time{}
+	}
+	return at
 }
 
 // storable reports whether PostgreSQL can have a text.

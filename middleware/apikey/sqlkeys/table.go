@@ -11,10 +11,9 @@
 //	verifier, err := apikey.NewVerifier(format, sqlkeys.Principals{Find: keys.ByDigest, Plan: plan}, apikey.Options{})
 //
 // The table is called keys. Its schema is sqlite.sql or postgresql.sql of this package, for the
-// migrations of a service. SQLite has one writer at a time: set a busy timeout.
-// A method changes all that it says, or nothing. To write an entry of an audit log with a key,
-// use NewSQLite(tx) in a transaction, which can go on after an error of this package. After any
-// other error, roll it back.
+// migrations of a service. SQLite has one writer at a time: set a busy timeout. A method changes
+// all that it says, or nothing. To write an entry of an audit log with a key, use NewSQLite(tx) in
+// a transaction, which can go on after an error of this package: roll it back after any other.
 package sqlkeys
 
 import (
@@ -97,7 +96,7 @@ func (t *Table) List(ctx context.Context, owner string) ([]Key, error) {
 // Revoke revokes a key at an instant, and returns it. A key that was revoked before keeps its
 // instant, and changed is false. The errors are [ErrInvalid] and [ErrNotFound].
 func (t *Table) Revoke(ctx context.Context, id string, at time.Time) (key Key, changed bool, err error) {
-	if !possible(at) {
+	if stored(at).IsZero() {
 		return Key{}, false, fmt.Errorf("sqlkeys: %w: the time of revocation must be in the years 1 to 9999", ErrInvalid)
 	}
 	err = t.transact(ctx, func(db DB) error {
@@ -234,7 +233,7 @@ func (d *dialect) time(at time.Time) any {
 	if d.micros && !at.IsZero() {
 		return at.UnixMicro()
 	}
-	return sql.NullTime{Time: cut(at), Valid: !at.IsZero()}
+	return sql.NullTime{Time: at.UTC().Truncate(time.Microsecond), Valid: !at.IsZero()}
 }
 
 // An instant scans a column with a time. NULL is the zero time.
