@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,9 +22,8 @@ type petstore struct {
 
 // settings are those of a server that a test does not change: quotas that last, so that
 // only those requests are limited that should be, and no bans for the many requests that
-// are limited on purpose. The log goes to a file, as in production.
-const settings = `log: {file: petstore.log}
-penalty: {grace: 1h}
+// are limited on purpose.
+const settings = `penalty: {grace: 1h}
 max_connections: 16384
 timeouts: {idle: 10m}
 `
@@ -70,13 +68,14 @@ func (b *bench) newKey(dir, owner, quota string) (string, error) {
 
 // startPetstore starts a server in a directory, and returns when it serves.
 func (b *bench) startPetstore(dir, key string) (*petstore, error) {
-	log := filepath.Join(dir, "petstore.log")
-	if err := os.Truncate(log, 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+	// The log goes to a file, as in production. It can be emptied while it is appended to.
+	log, err := os.OpenFile(filepath.Join(dir, "petstore.log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
 		return nil, err
 	}
+	defer log.Close()
 	s := &petstore{bench: b, dir: dir, key: key}
-	var err error
-	if s.process, err = b.start("petstore", dir, nil, nil, b.binary, "serve", "--config", "petstore.yaml",
+	if s.process, err = b.start("petstore", dir, nil, log, b.binary, "serve", "--config", "petstore.yaml",
 		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
@@ -86,8 +85,8 @@ func (b *bench) startPetstore(dir, key string) (*petstore, error) {
 			return nil, fmt.Errorf("petstore ended instead of serving: %w", s.failed(s.err))
 		default:
 		}
-		text, err := os.ReadFile(log)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		text, err := os.ReadFile(log.Name())
+		if err != nil {
 			return nil, err
 		}
 		if s.api, s.admin = serving(text); s.api != "" {
