@@ -216,9 +216,12 @@ func followed(path string) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("%q is not the name of a file", path)
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+	_, err := os.Stat(path)
+	switch {
+	case err == nil:
+		return filepath.EvalSymlinks(path)
+	case !errors.Is(err, fs.ErrNotExist): // such as links that form a circle
+		return "", err
 	}
 	if target, err := os.Readlink(path); err == nil {
 		if filepath.IsAbs(target) {

@@ -214,8 +214,7 @@ const (
 )
 
 // merge takes over into next, which replaces the file, what must not be lost: keys and their
-// ends, the audit log, the IDs of pets. It
-// sets what r says about keys.
+// ends, the audit log, the IDs of pets. It sets what r says about keys.
 func (f file) merge(ctx context.Context, db *sql.DB, next file, entry store.AuditEntry, r *Restored) error {
 	if _, err := db.ExecContext(ctx, "ATTACH ? AS restored", next.path); err != nil {
 		return f.explain("restore", err)
