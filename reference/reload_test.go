@@ -132,8 +132,4 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 	if len(p.logged(warning)) != 1 {
 		t.Errorf("the log does not say %q", warning)
 	}
-
-	writeFile(t, dir, "petstore.yaml", "deny: {owners: [ada]}\n")
-	p.hangUp(t, reloaded)
-	mustAsk(t, 403, "GET", p.api+"/v1/pets", key, "")
 }

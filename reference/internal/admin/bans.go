@@ -45,7 +45,7 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 		return errNoBanTarget
 	case !ok:
 		return invalidBody(fmt.Sprintf("%q cannot be banned: name one IP address, or its network as in the list of bans, "+
-			"which is an IPv4 /32 or an IPv6 /64; deny in the settings takes larger networks.", b.Network))
+			"which is an IPv4 /32 or an IPv6 /64. Block larger networks in front of the server.", b.Network))
 	}
 	if b.Owner != "" {
 		if err := store.CheckText(b.Owner); err != nil {

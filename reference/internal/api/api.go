@@ -31,8 +31,7 @@ type api struct {
 
 	pageLimit openapi.Range // of the parameter limit
 
-	deny, allow *accessTable
-	client      *clientip.Source // finds the address of a client
+	client *clientip.Source // finds the address of a client
 
 	service *http.ServeMux // the operations, below /v1
 	site    *http.ServeMux // the files that need no key
@@ -47,7 +46,6 @@ func New(c Config) (http.Handler, error) {
 	c = c.withDefaults()
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
 	a.pages = newPageCache(c.Pets, c.StoreTimeout)
-	a.deny, a.allow = newAccessTable(c.Deny), newAccessTable(c.Allow)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
 	var err error
@@ -101,10 +99,10 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	site := a.errors.Mux(a.site)
 	service := auth.Require(middleware.Chain(serveRoute(a.errors.Mux(a.service)), enforce...))
 	gated := middleware.Chain(byPath(service, site),
-		auth.Identify, a.Telemetry.Authentication, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
+		auth.Identify, a.Telemetry.Authentication, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), a.Telemetry.Panics, middleware.SecurityHeaders,
-	}, headers, []middleware.Middleware{allowOrigins(a.CORSOrigins, limitUncharged), a.denyNetworks})
+	}, headers, []middleware.Middleware{allowOrigins(a.CORSOrigins, limitUncharged)})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
 

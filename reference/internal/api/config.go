@@ -61,9 +61,8 @@ type Config struct {
 
 	// OnDecision is called with each decision on a request that is charged, after it was
 	// made and before the request is served or refused; see [limit.Options].Observe
-	// for its arguments. A client in Allow is served whatever the decision is. Requests
-	// that are not charged are left out. It must be safe for concurrent use, and return
-	// quickly.
+	// for its arguments. Requests that are not charged are left out. It must be safe for
+	// concurrent use, and return quickly.
 	OnDecision func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// Logger gets one line for each request, and the causes of errors. Nil:

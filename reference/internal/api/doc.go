@@ -16,10 +16,8 @@
 //	request ID, log, panics, security headers
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
 //	CORS                             answers preflights: 204, 429
-//	denied networks            403   not counted
 //	the site                         /openapi.json and /docs, without a key: 429, 414, 412, 304
 //	authentication                   adds the principal and refuses nothing yet
-//	denied owners              403   not counted
 //	ban and quota              429   of the owner of the key and, if it has limits of its own,
 //	                                 of the key; or else of the network
 //	length of the target       414
@@ -39,8 +37,6 @@
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
 // for the site and CORS preflights among them, have a quota of their own
 // ([Config.Uncharged]).
-//
-// Requests of callers in [Config.Allow] pass bans and quotas too, but are charged.
 //
 // If Config.Pets is a [store.PetsVersioner], lists and pets are kept in memory, up to 16
 // MiB and 4096 of them, and served until the store may have changed. A response never

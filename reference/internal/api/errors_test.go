@@ -122,8 +122,6 @@ func situations() []situation {
 			prepare: func(t *testing.T, _ *service, c *contract.Client) {
 				c.Post(t, "/v1/pets", `{"name":"x","categoryId":1}`, `Idempotency-Key: "x"`)
 			}},
-		{name: "denied network", request: list, adjust: func(c *api.Config) { c.Deny.Networks = networks("127.0.0.0/8") }},
-		{name: "denied owner", request: list, adjust: func(c *api.Config) { c.Deny.Owners = []string{"reader"} }},
 		{name: "failure", adjust: fails(errors.New("x")), request: list},
 		{name: "store", adjust: fails(store.ErrUnavailable), request: list},
 		{name: "key store", request: list, adjust: func(c *api.Config) {

@@ -2,9 +2,7 @@ package api
 
 import (
 	"encoding/hex"
-	"math/rand/v2"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -202,41 +199,6 @@ func TestFingerprint(t *testing.T) {
 func fingerprintHex(p store.NewPet) string {
 	sum := fingerprintOf(p)
 	return hex.EncodeToString(sum[:])
-}
-
-// randomAddr returns an address in a small range, so that prefixes nest often.
-func randomAddr(r *rand.Rand) netip.Addr {
-	if r.IntN(2) == 0 {
-		return netip.AddrFrom4([4]byte{192, 0, byte(r.IntN(8)), byte(r.IntN(256))})
-	}
-	return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 4: byte(r.IntN(4)), 15: byte(r.IntN(256))})
-}
-
-func randomNetworks(r *rand.Rand, n int) []netip.Prefix {
-	list := make([]netip.Prefix, n)
-	for i := range list {
-		addr := randomAddr(r)
-		list[i] = netip.PrefixFrom(addr, addr.BitLen()-r.IntN(14)).Masked()
-	}
-	return list
-}
-
-// The table finds what a search through the whole list finds.
-func TestAccessTableFindsEachAddress(t *testing.T) {
-	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		list := randomNetworks(r, 1+r.IntN(20))
-		table := newAccessTable(config.AccessList{Networks: list})
-		for range 200 {
-			addr, want := randomAddr(r), false
-			for _, p := range list {
-				want = want || p.Contains(addr)
-			}
-			if got := table.hasAddr(addr); got != want {
-				t.Fatalf("seed %d: hasAddr(%v) = %t in %v, want %t", seed, addr, got, list, want)
-			}
-		}
-	}
 }
 
 func TestAcceptsGzip(t *testing.T) {

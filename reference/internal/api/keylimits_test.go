@@ -12,7 +12,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
-	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
 
@@ -154,33 +153,6 @@ func TestKeyAndOwnerHaveNothingLeft(t *testing.T) {
 		}
 		if got := limited.Get(t, "/v1/usage").Header.Get("X-RateLimit-Reset"); got != reset {
 			t.Errorf("%s: getUsage says that the limit resets at %s, the denials say %s", test.name, got, reset)
-		}
-	}
-}
-
-// Requests of an allowed caller are served whatever is left, so they count for both.
-func TestAllowedKeyWithLimits(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		limit string
-		left  []int64
-	}{
-		{"3/minute", []int64{2, 0}},
-		{"100/minute", []int64{2, 92}},
-	} {
-		s := start(t, func(c *api.Config) { c.Allow = config.AccessList{Networks: networks("127.0.0.0/8")} })
-		limited, _ := limitedKeys(t, s, test.limit)
-		for range 8 {
-			want(t, limited.Get(t, "/v1/pets"), 200, "")
-		}
-		if d := cmp.Diff(test.left, left(t, limited)); d != "" {
-			t.Errorf("%s: left of the owner and the key after 8 requests (-want +got):\n%s", test.limit, d)
-		}
-		for range 4 {
-			want(t, limited.Get(t, "/v1/pets"), 200, "")
-		}
-		if got := left(t, limited); got[0] != 0 || test.limit == "100/minute" && got[1] != 88 {
-			t.Errorf("%s: left of the owner and the key after 12 requests is %d, want 0 of 10 and all of them counted", test.limit, got)
 		}
 	}
 }

@@ -13,34 +13,26 @@ import (
 )
 
 // limits returns the middlewares that limit requests which are charged, and requests
-// which are not. They refuse nothing to callers on the allow list.
+// which are not.
 func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
-	var both [2]struct{ charged, notCharged middleware.Middleware }
-	for i, shadow := range []bool{false, true} {
-		both[i].charged, err = limit.New(ownerFirst{a.Limiter, shadow}, known(a.caller), limit.Options{
-			FailOpen: a.OnFailure == "open",
-			Headers:  a.headers(),
-			ChargeIf: limit.NotServerError,
-			Shadow:   shadow,
-			Observe:  a.observe,
-			Errors:   a.errors,
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		both[i].notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
-			Name:     "uncharged", // a quota of its own
-			FailOpen: true,        // peek, which follows, answers 503 where that is necessary
-			Headers:  a.headers(),
-			Shadow:   shadow,
-			Observe:  observeUncharged,
-			Errors:   a.errors,
-		})
-		if err != nil {
-			return nil, nil, err
-		}
+	charged, err = limit.New(ownerFirst{a.Limiter}, known(a.caller), limit.Options{
+		FailOpen: a.OnFailure == "open",
+		Headers:  a.headers(),
+		ChargeIf: limit.NotServerError,
+		Observe:  a.observe,
+		Errors:   a.errors,
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return unlessAllowed(both[0].charged, both[1].charged), unlessAllowed(both[0].notCharged, both[1].notCharged), nil
+	notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
+		Name:     "uncharged", // a quota of its own
+		FailOpen: true,        // peek, which follows, answers 503 where that is necessary
+		Headers:  a.headers(),
+		Observe:  observeUncharged,
+		Errors:   a.errors,
+	})
+	return charged, notCharged, err
 }
 
 // known adapts a function that always knows the caller of a request to
@@ -136,35 +128,17 @@ func keyCharges(p apikey.Principal) []ratelimit.Charge {
 // ownerFirst is a limiter for owners and their keys. Of a request with a key that has
 // limits of its own, both are charged or neither, at one instant. The response shows the
 // one that matters most, but during a ban of the owner always the ban.
-type ownerFirst struct {
-	Limiter
-
-	// serving says that requests are served whatever is decided, so that each of the two
-	// is charged whatever the other one has left.
-	serving bool
-}
+type ownerFirst struct{ Limiter }
 
 // TakeAll implements [engine.MultiTaker]. The first charge is that of the owner.
 func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	err := l.take(ctx, charges, decisions)
+	err := l.Limiter.TakeAll(ctx, charges, decisions)
 	if err == nil && decisions[0].Outcome == ratelimit.Banned {
 		for i := 1; i < len(decisions); i++ {
 			decisions[i].Outcome = ratelimit.Spared
 		}
 	}
 	return err
-}
-
-func (l ownerFirst) take(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) (err error) {
-	if !l.serving {
-		return l.Limiter.TakeAll(ctx, charges, decisions)
-	}
-	for i, c := range charges {
-		if decisions[i], err = l.Limiter.Take(ctx, c.Subject, c.Plan, c.Cost); err != nil {
-			return err // the request is served, so that what was charged stays charged
-		}
-	}
-	return nil
 }
 
 // A peeked is what the caller of a request that is not charged has left, and the limits of

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -82,6 +83,9 @@ func TestAnonymousCallers(t *testing.T) {
 	}
 	want(t, s.Do(t, contract.Request{Target: "/v1/pets", Key: &wrong}), 429, "client_banned")
 
+	if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != 200 {
+		t.Errorf("the document is answered with %d for a banned network, want 200", resp.StatusCode)
+	}
 	resp := s.with(key).Get(t, "/v1/pets")
 	want(t, resp, 200, "") // a valid key from the same network
 	if d := cmp.Diff(fields{2, 1, 60}, fieldsOf(resp)); d != "" {
@@ -115,7 +119,7 @@ func TestDraftHeaders(t *testing.T) {
 // fewUncharged lets a caller have three uncharged requests a minute, and believes
 // the client's address that a test sends.
 func fewUncharged(c *api.Config) {
-	c.HTTP.TrustedProxies = networks("127.0.0.0/8")
+	c.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(50))
 }

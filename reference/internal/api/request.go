@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"github.com/animalstore/gatehouse/middleware"
@@ -21,12 +20,9 @@ import (
 type requestInfo struct {
 	context.Context
 	route   route
-	addr    netip.Addr
-	network string // subject of the client without a key
-	proxied error  // why network is that of a proxy; nil: it is that of the client
-	allowed bool   // on the allow list; set before the limiter decides
-
-	peeked *peeked // what is left, if the request is not charged; nil: the limiter failed
+	network string  // subject of the client without a key
+	proxied error   // why network is that of a proxy; nil: it is that of the client
+	peeked  *peeked // what is left, if the request is not charged; nil: the limiter failed
 }
 
 type requestInfoKey struct{}
@@ -44,17 +40,13 @@ func requestInfoOf(ctx context.Context) *requestInfo {
 	return info
 }
 
-// addInfo is a middleware that adds the route and the network of a request, and marks
-// clients in Config.Allow.Networks.
+// addInfo is a middleware that adds the route and the network of a request.
 func (a *api) addInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, err := a.client.Resolve(r)
-		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), addr: addr, network: clientip.NetworkSubject(addr), proxied: err}
+		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
 		logInfo(r, info)
 		r.Pattern = info.route.pattern // for handlers around the API; the mux sets it on the copy
-		if a.allow.hasAddr(addr) {
-			markAllowed(r, info)
-		}
 		next.ServeHTTP(w, r.WithContext(info))
 	})
 }
@@ -79,7 +71,6 @@ func logInfo(r *http.Request, info *requestInfo) {
 const (
 	uncharged = "uncharged" // not charged, and within the quota of such requests
 	undecided = "undecided" // the limiter failed
-	denied    = "denied"    // by Config.Deny; the limiter was not asked
 )
 
 // logDecision adds what the limiter decided to the log line of a request.

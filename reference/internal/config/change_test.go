@@ -27,7 +27,7 @@ func TestChanges(t *testing.T) {
 			{Setting: "trusted_proxies", New: "10.0.0.1"},
 			{Setting: "cors_origins", Old: "https://a.example", New: "https://c.example"},
 		}},
-		{"the order of a list", "deny: {owners: [ann, eve]}\nanonymous: [1/day, 2/minute]", "deny: {owners: [eve, ann, eve]}\nanonymous: [2/minute, 1/day]", nil},
+		{"the order of a list", "cors_origins: [https://a.example, https://b.example]\nanonymous: [1/day, 2/minute]", "cors_origins: [https://b.example, https://a.example, https://b.example]\nanonymous: [2/minute, 1/day]", nil},
 		{"stability", "", "stability: {getUsage: experimental, getPet: beta}\nservers: {staging: https://a.example/v1}", []Change{
 			{Setting: "stability.getPet", New: "beta"}, {Setting: "stability.getUsage", Old: "beta", New: "experimental"},
 			{Setting: "servers.staging", New: "https://a.example/v1"},

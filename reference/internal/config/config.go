@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -59,9 +58,6 @@ type Config struct {
 	HTTP         httpserver.Options // of the API's server, as far as they are settings
 	StoreTimeout time.Duration      // for the database, in one request
 
-	Deny  AccessList
-	Allow AccessList
-
 	Plans       Plans
 	Anonymous   *ratelimit.Plan
 	Uncharged   *ratelimit.Plan   // never bans
@@ -82,13 +78,6 @@ type Config struct {
 	texts   map[string][]string // by setting, or by member of one that is a group: its items
 	secrets []string            // settings with a secret in the file
 	warning string
-}
-
-// An AccessList names clients by their network, and by the owner of a valid key that they
-// send.
-type AccessList struct {
-	Networks []netip.Prefix
-	Owners   []string
 }
 
 // Servers are the public base addresses of the service; empty: not shown.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -46,8 +45,6 @@ anonymous: [7/minute]
 uncharged: [8/minute]
 timeouts: {read_header: 1s, read: 2s, write: 4m, idle: 5s, store: 3m, drain: 1h}
 log: {level: debug, format: text}
-deny: {networks: [192.0.2.7, 10.0.0.0/8], owners: [eve, 1]}
-allow: {networks: ["2001:db8::/32"], owners: [ann]}
 stability: {listPets: experimental}
 servers: {production: https://pets.example/v1, staging: "http://staging.example:8080/api/v1"}
 deprecations:
@@ -77,10 +74,8 @@ deprecations:
 	h.ReadHeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout, h.DrainTimeout = time.Second, 2*time.Second, 4*time.Minute, 5*time.Second, time.Hour
 	want.StoreTimeout = 3 * time.Minute
 	want.Log = Log{slog.LevelDebug, LogText}
-	want.Deny = AccessList{[]netip.Prefix{netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("10.0.0.0/8")}, []string{"eve", "1"}}
 	want.Stability = map[string]string{"listPets": "experimental"}
 	want.Servers = Servers{"https://pets.example/v1", "http://staging.example:8080/api/v1"}
-	want.Allow = AccessList{[]netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}, []string{"ann"}}
 	day := func(y int, m time.Month, hour int) time.Time { return time.Date(y, m, 1, hour, 0, 0, 0, time.UTC) }
 	want.Deprecations = map[string]deprecation.Options{
 		"listPets": {
@@ -126,19 +121,6 @@ func TestFileThatCannotBeRead(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), tt.path) != 1 {
 			t.Errorf("%s: Load = %v, want an error that names %s and says %q", tt.name, err, tt.path, tt.want)
 		}
-	}
-}
-
-// A list of networks can be long.
-func TestLargeFile(t *testing.T) {
-	const networks = 20_000
-	file := "deny:\n  networks:\n"
-	var b strings.Builder
-	for i := range networks {
-		fmt.Fprintf(&b, "    - 10.%d.%d.0/24\n", i/256, i%256)
-	}
-	if c := mustLoad(t, file+b.String()); len(c.Deny.Networks) != networks {
-		t.Errorf("of %d networks %d are read", networks, len(c.Deny.Networks))
 	}
 }
 

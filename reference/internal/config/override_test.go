@@ -90,7 +90,7 @@ func TestTheSameInFileVariableAndFlag(t *testing.T) {
 func TestVariablesOfListsAndGroups(t *testing.T) {
 	env := map[string]string{
 		"PETSTORE_PLANS": "{pro: [2/day, 3/minute]}", "PETSTORE_TRUSTED_PROXIES": "[10.0.0.0/8]",
-		"PETSTORE_TIMEOUTS_READ": "20s", "PETSTORE_PENALTY_STRIKES": "3", "PETSTORE_ALLOW_OWNERS": "- ann",
+		"PETSTORE_TIMEOUTS_READ": "20s", "PETSTORE_PENALTY_STRIKES": "3", "PETSTORE_CORS_ORIGINS": "- https://a.example",
 	}
 	_, err := loadText("plans: {free: [1/day]}\ntrusted_proxies: [x]\n", nil, environ(env))
 	if got, want := errorText(err), "petstore.yaml:2:19: trusted_proxies[0]: …"; !matches(want, got) {
@@ -99,8 +99,8 @@ func TestVariablesOfListsAndGroups(t *testing.T) {
 	env["PETSTORE_STABILITY"] = "{getPet: beta}"
 	c, err := loadText("plans: {free: [1/day]}\nstability: {listPets: beta}\n", nil, environ(env))
 	must(t, err)
-	got := fmt.Sprint(c.Stability, " ", c.Plans[0].Fixed, c.Plans[0].Fixed.Penalty().Strikes, len(c.Plans), c.HTTP.TrustedProxies, c.HTTP.ReadTimeout, c.Allow.Owners, " ", c.Where("plans.pro"))
-	if want := "map[getPet:beta] pro [3/minute 2/day] 3 1 [10.0.0.0/8] 20s [ann] PETSTORE_PLANS"; got != want {
+	got := fmt.Sprint(c.Stability, " ", c.Plans[0].Fixed, c.Plans[0].Fixed.Penalty().Strikes, len(c.Plans), c.HTTP.TrustedProxies, c.HTTP.ReadTimeout, c.CORSOrigins, " ", c.Where("plans.pro"))
+	if want := "map[getPet:beta] pro [3/minute 2/day] 3 1 [10.0.0.0/8] 20s [https://a.example] PETSTORE_PLANS"; got != want {
 		t.Errorf("the settings are %s, want %s", got, want)
 	}
 	for text, want := range map[string]string{

@@ -16,7 +16,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A value is a field of a Config, and how it is read.
@@ -190,21 +189,6 @@ func parseProxies(text string) (netip.Prefix, error) {
 	return prefixes[0], nil
 }
 
-func parseNetwork(text string) (netip.Prefix, error) {
-	prefixes, err := clientip.ParsePrefixes([]string{text})
-	if err != nil {
-		return netip.Prefix{}, trimPrefixes(err, "clientip: ")
-	}
-	p := prefixes[0]
-	switch {
-	case p.Addr().Is4In6():
-		return p, fmt.Errorf("%q must be in the form of IPv4, such as 192.0.2.0/24", text)
-	case p != p.Masked():
-		return p, fmt.Errorf("%q has bits beyond its length; write %v", text, p.Masked())
-	}
-	return p, nil
-}
-
 // parseOrigin accepts a web origin as browsers send it (RFC 6454 section 6.2).
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
@@ -224,8 +208,6 @@ func parseServer(text string) (string, error) {
 	}
 	return text, nil
 }
-
-func parseOwner(text string) (string, error) { return text, store.CheckText(text) }
 
 // trimPrefixes removes prefixes of an error that mean nothing to the author of a file.
 func trimPrefixes(err error, prefixes ...string) error {

@@ -59,7 +59,7 @@ func TestDenialsOfOneClient(t *testing.T) {
 	}{
 		{"over the limit", func(l *summed) { l.request(429, "network", "192.0.2.1/32", "outcome", "banned") }},
 		{"without a key", func(l *summed) { l.request(401, "network", "192.0.2.1/32") }},
-		{"on the deny list", func(l *summed) { l.request(403, "network", "192.0.2.1/32") }},
+		{"of a suspended plan", func(l *summed) { l.request(403, "network", "192.0.2.1/32") }},
 		{"cancelled", func(l *summed) { l.request(499, "network", "192.0.2.1/32", "abandoned", true) }},
 		{"of a key from many networks", func(l *summed) {
 			l.request(429, "network", fmt.Sprint("192.0.2.", rand.N(250), "/32"), "key", "key_1")

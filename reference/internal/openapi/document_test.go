@@ -94,7 +94,7 @@ func TestDocumentDeclaresTheInterface(t *testing.T) {
 		"listPets":  {"200", "304", "400", "401", "403", "429", "503", "default"},
 		"createPet": {"201", "400", "401", "403", "422", "429", "503", "default"},
 		"getPet":    {"200", "304", "400", "401", "403", "404", "410", "429", "503", "default"},
-		"getUsage":  {"200", "304", "400", "401", "403", "429", "503", "default"},
+		"getUsage":  {"200", "304", "400", "401", "429", "503", "default"},
 	}
 	got := make(map[string][]string)
 	for id, op := range operations(doc) {
@@ -122,7 +122,6 @@ func TestEveryResponseDeclaresItsFields(t *testing.T) {
 			switch status {
 			case "403": // a suspended plan has no reset
 				required = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-Request-Id"}
-				listed = append(listed, "X-RateLimit-Reset")
 			case "401":
 				required = append(required, "WWW-Authenticate")
 			case "429", "503":
