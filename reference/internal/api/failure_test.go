@@ -69,7 +69,6 @@ func requests() []contract.Request {
 	return []contract.Request{
 		{Target: "/v1/pets"},
 		{Target: "/v1/pets/1"},
-		{Method: "HEAD", Target: "/v1/pets/1"},
 		{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json"}},
 		{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json", `Idempotency-Key: "x"`}},
 	}
@@ -226,34 +225,25 @@ func TestLimiterFails(t *testing.T) {
 
 // An error names the field that is wrong.
 func TestConfigIsChecked(t *testing.T) {
-	deprecated := func(id string, since, sunset time.Time) func(*api.Config) {
-		return func(c *api.Config) {
-			c.Deprecations = map[string]deprecation.Options{id: {Since: since, Sunset: sunset}}
-		}
-	}
-	begin := time.Unix(1_800_000_000, 0)
-	for _, test := range []struct {
-		want  string // "": the config is valid
-		spoil func(*api.Config)
-	}{
-		{"", func(*api.Config) {}},
-		{"Pets", func(c *api.Config) { c.Pets = nil }},
-		{"Keys", func(c *api.Config) { c.Keys = nil }},
-		{"Limiter", func(c *api.Config) { c.Limiter = nil }},
-		{"Plan", func(c *api.Config) { c.Plan = nil }},
-		{`Deprecations["listPets"]`, deprecated("listPets", begin, time.Time{})}, // shares its path
-		{`"deletePet"`, deprecated("deletePet", begin, time.Time{})},
-		{"Deprecations", deprecated("getPet", begin, begin.Add(-time.Hour))},
-		{"getPet: since when", deprecated("getPet", time.Time{}, time.Time{})},
+	for want, spoil := range map[string]func(*api.Config){
+		"<nil>": func(*api.Config) {},
+		"Pets":  func(c *api.Config) { c.Pets = nil },
+		"Plan":  func(c *api.Config) { c.Plan = nil },
+		`Deprecations["listPets"]: must be one of ["getPet" "getUsage"]`: func(c *api.Config) { // it shares its path
+			c.Deprecations = map[string]deprecation.Options{"listPets": {Since: time.Unix(1_800_000_000, 0)}}
+		},
+		"getPet: since when": func(c *api.Config) {
+			c.Deprecations = map[string]deprecation.Options{"getPet": {}}
+		},
 	} {
 		s := &brokenStore{}
 		c := api.Config{
 			Config: config.Default(), Pets: s, Keys: s, Limiter: brokenLimiter{}, Logger: slog.New(slog.DiscardHandler),
 			Plan: func(string, []string) (*ratelimit.Plan, error) { return nil, nil },
 		}
-		test.spoil(&c)
-		if _, err := api.New(c); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("New = %v, want an error that says %q", err, test.want)
+		spoil(&c)
+		if _, err := api.New(c); !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("New = %v, want an error that says %q", err, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,7 +65,8 @@ func (s *service) logged(t testing.TB) (text string, lines map[string]map[string
 // that no test uses up.
 func start(t testing.TB, adjust func(*api.Config)) *service {
 	t.Helper()
-	s := &service{clock: &clock{now: time.Date(2026, time.November, 20, 12, 0, 5, 0, time.UTC)}}
+	s := &service{clock: &clock{}}
+	s.clock.set(time.Date(2026, time.November, 20, 12, 0, 5, 0, time.UTC))
 	s.Now = s.clock.Now
 	var err error
 	s.db, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
@@ -84,13 +86,12 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	if adjust != nil {
 		adjust(&c)
 	}
-	handler, err := api.New(c)
+	s.handler, err = api.New(c)
 	must(t, err)
-	s.handler = handler
 	s.document, err = openapi.New(c.Document())
 	must(t, err)
 	s.Contract = contractOf(t, s.document)
-	srv, err := httpserver.New(handler, httpserver.Options{MaxConns: 64, Logger: c.Logger})
+	srv, err := httpserver.New(s.handler, httpserver.Options{MaxConns: 64, Logger: c.Logger})
 	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -113,7 +114,6 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 // tests, and they have few documents between them.
 var contracts sync.Map
 
-// contractOf returns the contract of a document.
 func contractOf(t testing.TB, document []byte) *contract.Contract {
 	t.Helper()
 	if c, ok := contracts.Load(string(document)); ok {
@@ -176,24 +176,11 @@ func want(t testing.TB, resp *contract.Response, status int, code string) {
 	}
 }
 
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+type clock struct{ now atomic.Pointer[time.Time] }
 
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
+func (c *clock) Now() time.Time          { return *c.now.Load() }
+func (c *clock) set(t time.Time)         { c.now.Store(&t) }
 func (c *clock) advance(d time.Duration) { c.set(c.Now().Add(d)) }
-
-func (c *clock) set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-}
 
 // none is a request without a key.
 func none(r contract.Request) contract.Request {

@@ -24,104 +24,73 @@ func (s *service) stored(t testing.TB) int {
 	return len(pets)
 }
 
+// A request that is repeated within a day by any key of its owner creates nothing.
 func TestRepeatedRequestCreatesOnePet(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	s.pets(t, 3)
-	first := s.Post(t, "/v1/pets", duke, once("a"))
-	want(t, first, 201, "")
-	if got := first.Header.Get("Idempotent-Replayed"); got != "" {
-		t.Errorf("Idempotent-Replayed of the first answer is %q, want none", got)
-	}
-	want(t, s.Post(t, "/v1/pets", duke, "Idempotency-Key: a"), 201, "") // also without quotes
-	for _, body := range []string{duke, ` { "categoryId" : 3.0e0, "ignored" : 1, "status": "available", "name":"D\u0075ke" } `} {
-		again := s.Post(t, "/v1/pets", body, once("a"))
-		want(t, again, 201, "")
-		if string(again.Data) != string(first.Data) || again.Header.Get("Location") != first.Header.Get("Location") {
-			t.Errorf("%s: the answer is %s at %s, want the first one: %s at %s", body,
-				again.Data, again.Header.Get("Location"), first.Data, first.Header.Get("Location"))
-		}
-		if got := again.Header.Get("Idempotent-Replayed"); got != "true" {
-			t.Errorf("Idempotent-Replayed is %q, want true", got)
-		}
-	}
-	for _, body := range []string{`{"name":"Duke","categoryId":4}`, `{"name":"Duk","categoryId":3}`, `{"name":"Duke","categoryId":3,"status":"sold"}`} {
-		want(t, s.Post(t, "/v1/pets", body, once("a")), 422, "idempotency_key_reused")
-	}
-	if n := s.stored(t); n != 4 {
-		t.Errorf("%d pets are stored, want 4", n)
-	}
-	want(t, s.Post(t, "/v1/pets", duke, once("b")), 201, "")
-	want(t, s.Post(t, "/v1/pets", duke), 201, "")
-	want(t, s.Post(t, "/v1/pets", duke), 201, "")
-	if n := s.stored(t); n != 7 {
-		t.Errorf("%d pets are stored, want 7: other keys, and requests without one, are other requests", n)
-	}
-}
-
-// A key belongs to an owner, and not to one of its API keys.
-func TestIdempotencyKeysOfOwners(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
 	ada, too, bob := s.with(s.key(t, "ada", "free")), s.with(s.key(t, "ada", "free")), s.with(s.key(t, "bob", "free"))
-	for _, test := range []struct {
-		name     string
-		client   *contract.Client
-		replayed string
-	}{{"first", ada, ""}, {"another key of the owner", too, "true"}, {"another owner", bob, ""}} {
-		resp := test.client.Post(t, "/v1/pets", duke, once("a"))
-		want(t, resp, 201, "")
-		if got := resp.Header.Get("Idempotent-Replayed"); got != test.replayed {
-			t.Errorf("%s: Idempotent-Replayed is %q, want %q", test.name, got, test.replayed)
+	var first *contract.Response
+	var responses []*contract.Response
+	steps := []struct {
+		name   string
+		client *contract.Client
+		body   string
+		line   string
+		later  time.Duration // than the step before
+		status int
+		replay bool
+		pets   int
+	}{
+		{"the first", ada, duke, once("s3cret"), 0, 201, false, 1},
+		{"again", ada, duke, once("s3cret"), 0, 201, true, 1},
+		{"without quotes", ada, duke, "Idempotency-Key: s3cret", 0, 201, true, 1},
+		{"the same in other words", ada, ` { "categoryId" : 3.0e0, "ignored" : 1, "status": "available", "name":"D\u0075ke" } `, once("s3cret"), 0, 201, true, 1},
+		{"another key of the owner", too, duke, once("s3cret"), 24*time.Hour - time.Second, 201, true, 1},
+		{"another category", ada, `{"name":"Duke","categoryId":4}`, once("s3cret"), 0, 422, false, 1},
+		{"another name", ada, `{"name":"Duk","categoryId":3}`, once("s3cret"), 0, 422, false, 1},
+		{"another status", ada, `{"name":"Duke","categoryId":3,"status":"sold"}`, once("s3cret"), 0, 422, false, 1},
+		{"another owner", bob, duke, once("s3cret"), 0, 201, false, 2},
+		{"another idempotency key", ada, duke, once("b"), 0, 201, false, 3},
+		{"none", ada, duke, "X: y", 0, 201, false, 4},
+		{"a day later", ada, duke, once("s3cret"), time.Second, 201, false, 5},
+	}
+	for i, step := range steps {
+		s.clock.advance(step.later)
+		resp := step.client.Post(t, "/v1/pets", step.body, step.line)
+		responses = append(responses, resp)
+		want(t, resp, step.status, map[int]string{422: "idempotency_key_reused"}[step.status])
+		if i == 0 {
+			first = resp
 		}
+		if got := resp.Header.Get("Idempotent-Replayed"); got != map[bool]string{true: "true"}[step.replay] {
+			t.Errorf("%s: Idempotent-Replayed is %q, want it to say %t", step.name, got, step.replay)
+		}
+		if step.replay && (string(resp.Data) != string(first.Data) || resp.Header.Get("Location") != first.Header.Get("Location")) {
+			t.Errorf("%s: the answer is %s at %s, want the first one: %s at %s", step.name,
+				resp.Data, resp.Header.Get("Location"), first.Data, first.Header.Get("Location"))
+		}
+		if n := s.stored(t); n != step.pets {
+			t.Errorf("%s: %d pets are stored, want %d", step.name, n, step.pets)
+		}
+	}
+	text, lines := s.logged(t)
+	for i, step := range steps {
+		if got := lines[responses[i].Header.Get("X-Request-Id")]["replayed"] == true; got != step.replay {
+			t.Errorf("%s: the log says that it is a replay: %t, want %t", step.name, got, step.replay)
+		}
+	}
+	if strings.Contains(text, "s3cret") {
+		t.Errorf("the log holds the key of a request: %s", text)
 	}
 }
 
-func TestIdempotencyKeyLastsADay(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	for _, test := range []struct {
-		after time.Duration
-		pets  int
-	}{{0, 1}, {24*time.Hour - time.Second, 1}, {time.Second, 2}, {24*time.Hour - time.Second, 2}} {
-		s.clock.advance(test.after)
-		want(t, s.Post(t, "/v1/pets", duke, once("a")), 201, "")
-		if n := s.stored(t); n != test.pets {
-			t.Errorf("another %v later %d pets are stored, want %d", test.after, n, test.pets)
-		}
-	}
-}
-
-// What was refused is not remembered, and every request is charged.
+// What was refused is not remembered.
 func TestRefusedRequestsAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	c := s.with(s.key(t, "ada", "enterprise", "100/day"))
-	want(t, c.Post(t, "/v1/pets", `{"name":"Duke"}`, once("a")), 400, "invalid_body")
-	want(t, c.Post(t, "/v1/pets", duke, once("a"), "If-None-Match: *"), 412, "precondition_failed")
-	want(t, c.Post(t, "/v1/pets", duke, "Idempotency-Key: a b"), 400, "invalid_idempotency_key")
-	want(t, c.Post(t, "/v1/pets", duke, once("a"), once("a")), 400, "invalid_idempotency_key")
-	for range 3 {
-		want(t, c.Post(t, "/v1/pets", duke, once("a")), 201, "")
-	}
-	want(t, c.Post(t, "/v1/pets", `{"name":"Rex","categoryId":3}`, once("a")), 422, "idempotency_key_reused")
-	if got := c.Get(t, "/v1/usage").Int("X-RateLimit-Remaining"); got != 92 {
-		t.Errorf("%d requests are left, want 92 of 100 after 8", got)
-	}
-	want(t, s.Get(t, "/v1/pets", "Idempotency-Key: a"), 200, "") // has no meaning there
-}
-
-func TestReplayedInTheLog(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	first, second := s.Post(t, "/v1/pets", duke, once("secret")), s.Post(t, "/v1/pets", duke, once("secret"))
-	text, lines := s.logged(t)
-	for resp, want := range map[*contract.Response]any{first: nil, second: true} {
-		if got := lines[resp.Header.Get("X-Request-Id")]["replayed"]; got != want {
-			t.Errorf("a line has replayed: %v, want %v", got, want)
-		}
-	}
-	if len(lines) != 2 || strings.Contains(text, "secret") {
-		t.Errorf("the log is %s, want two lines without the key", text)
-	}
+	want(t, s.Post(t, "/v1/pets", `{"name":"Duke"}`, once("a")), 400, "invalid_body")
+	want(t, s.Post(t, "/v1/pets", duke, once("a"), "If-None-Match: *"), 412, "precondition_failed")
+	want(t, s.Post(t, "/v1/pets", duke, once("a"), once("a")), 400, "invalid_idempotency_key")
+	want(t, s.Post(t, "/v1/pets", duke, once("a")), 201, "")
+	want(t, s.Get(t, "/v1/pets", "Idempotency-Key: a b"), 200, "") // has no meaning there
 }

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -30,31 +29,31 @@ func TestQuota(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "small", "enterprise", "3/minute", "5/day"))
-	get := func(status int, want fields) *contract.Response {
-		t.Helper()
-		resp := c.Get(t, "/v1/pets")
-		if resp.StatusCode != status {
-			t.Errorf("status %d, want %d", resp.StatusCode, status)
-		}
-		if d := cmp.Diff(want, fieldsOf(resp)); d != "" {
-			t.Errorf("the fields (-want +got):\n%s", d)
-		}
-		return resp
-	}
 	const midnight = 12 * 60 * 60
-	get(200, fields{3, 2, 60})
-	get(200, fields{3, 1, 60})
-	get(200, fields{3, 0, 60})
-	resp := get(429, fields{3, 0, 60})
-	if got := resp.Int("Retry-After"); got != 55 {
-		t.Errorf("Retry-After is %d, want the 55 seconds to the end of the minute", got)
+	for i, step := range []struct {
+		later      time.Duration // than the step before
+		status     int
+		want       fields
+		retryAfter string
+	}{
+		{0, 200, fields{3, 2, 60}, ""},
+		{0, 200, fields{3, 1, 60}, ""},
+		{0, 200, fields{3, 0, 60}, ""},
+		{0, 429, fields{3, 0, 60}, "55"},
+		{55 * time.Second, 200, fields{5, 1, midnight}, ""},
+		{0, 200, fields{5, 0, midnight}, ""},
+		{0, 429, fields{5, 0, midnight}, "43140"}, // the minute is not used up, the day is
+		{43140 * time.Second, 200, fields{3, 2, midnight + 60}, ""},
+	} {
+		s.clock.advance(step.later)
+		resp := c.Get(t, "/v1/pets")
+		if got := resp.Header.Get("Retry-After"); resp.StatusCode != step.status || got != step.retryAfter {
+			t.Errorf("step %d: status %d with Retry-After %q, want %d with %q", i+1, resp.StatusCode, got, step.status, step.retryAfter)
+		}
+		if d := cmp.Diff(step.want, fieldsOf(resp)); d != "" {
+			t.Errorf("step %d: the fields (-want +got):\n%s", i+1, d)
+		}
 	}
-	s.clock.advance(55 * time.Second)
-	get(200, fields{5, 1, midnight})
-	get(200, fields{5, 0, midnight})
-	resp = get(429, fields{5, 0, midnight}) // the minute is not used up, the day is
-	s.clock.advance(time.Duration(resp.Int("Retry-After")) * time.Second)
-	get(200, fields{3, 2, midnight + 60})
 }
 
 // Callers without a valid key are counted by their network, and never against
@@ -100,19 +99,14 @@ func TestDraftHeaders(t *testing.T) {
 	s := start(t, func(c *api.Config) { c.DraftHeaders = true })
 	c := s.with(s.key(t, "modern", "free"))
 	for _, target := range []string{"/v1/pets", "/v1/usage"} {
-		resp := c.Get(t, target)
-		if got := resp.Header.Get("RateLimit-Policy"); got != `"minute";q=60;w=60, "day";q=1000;w=86400` {
-			t.Errorf("%s: RateLimit-Policy is %s", target, got)
-		}
-		if got := resp.Header.Get("RateLimit"); got != `"minute";r=59;t=55, "day";r=999;t=43195` {
-			t.Errorf("%s: RateLimit is %s", target, got)
+		h := c.Get(t, target).Header
+		policy, left := h.Get("RateLimit-Policy"), h.Get("RateLimit")
+		if policy != `"minute";q=60;w=60, "day";q=1000;w=86400` || left != `"minute";r=59;t=55, "day";r=999;t=43195` {
+			t.Errorf("%s: RateLimit-Policy is %s, and RateLimit %s", target, policy, left)
 		}
 	}
-	off := start(t, nil).Get(t, "/v1/pets")
-	for name := range off.Header {
-		if strings.HasPrefix(strings.ToLower(name), "ratelimit") {
-			t.Errorf("there is %s, which is off by default", name)
-		}
+	if off := start(t, nil).Get(t, "/v1/pets").Header; off.Get("RateLimit-Policy") != "" || off.Get("RateLimit") != "" {
+		t.Errorf("the fields are %v, want none of the draft by default", off)
 	}
 }
 
@@ -122,95 +116,59 @@ func fewUncharged(c *api.Config) {
 	c.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(50))
+	c.CORSOrigins = []string{origin}
 }
 
-// A network can have only so many pages. That limits nothing else, and no other
-// network.
-func TestPagesAreLimited(t *testing.T) {
+// What is not charged has a quota of its own: a network for pages and for preflights, and
+// an owner for its usage, also during a ban. That quota limits nothing else.
+func TestUnchargedRequestsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := start(t, fewUncharged)
-	for i, header := range []string{"Accept-Encoding: gzip", "If-None-Match: *", "Accept: */*"} {
-		resp, _ := page(t, s, "GET", "/openapi.json", header)
-		if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); resp.StatusCode >= 400 || got != "3 "+string(rune('2'-i)) {
-			t.Errorf("page %d: %d with limit and remaining %q", i+1, resp.StatusCode, got)
-		}
-	}
-	refused := s.Do(t, none(contract.Request{Target: "/openapi.json"}))
-	want(t, refused, 429, "rate_limit_exceeded")
-	if got := refused.Int("Retry-After"); got != 55 {
-		t.Errorf("Retry-After is %d, want the 55 seconds to the end of the minute", got)
-	}
-	want(t, s.Get(t, "/openap%69.json"), 429, "rate_limit_exceeded") // a key makes no difference to a page
-	if resp, _ := page(t, s, "GET", "/openapi.json", "X-Forwarded-For: 192.0.2.7"); resp.StatusCode != 200 {
-		t.Errorf("another network gets %d, want 200", resp.StatusCode)
-	}
-	anonymous := s.Do(t, none(contract.Request{Target: "/v1/pets"}))
-	want(t, anonymous, 401, "missing_api_key")
-	if got := anonymous.Int("X-RateLimit-Remaining"); got != 49 {
-		t.Errorf("%d anonymous requests are left after pages, want 49 of 50", got)
-	}
-	want(t, s.Get(t, "/v1/usage"), 200, "")
-	want(t, s.Get(t, "/v1/pets"), 200, "")
-	s.clock.advance(55 * time.Second)
-	if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != 200 {
-		t.Errorf("after Retry-After: %d, want 200", resp.StatusCode)
-	}
-}
-
-// An owner can ask for its usage only so often, also during a ban. Other owners,
-// pages and its own quota are not touched.
-func TestUsageIsLimited(t *testing.T) {
-	t.Parallel()
-	for _, banned := range []bool{false, true} {
+	for _, test := range []struct {
+		name, method string
+		targets      []string
+		header       string
+		limit        string // X-RateLimit-Limit of what is served
+		banned       bool
+	}{
+		{"pages", "GET", []string{"/openapi.json", "/docs", "/openap%69.json"}, "Accept-Encoding: gzip", "3", false},
+		{"preflights", "OPTIONS", []string{"/v1/pets", "/v1/pets/1", "/v1/usage"}, "Access-Control-Request-Method: POST", "3", false},
+		{"usage", "GET", []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"}, "Accept: */*", "100", false},
+		{"usage during a ban", "GET", []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"}, "Accept: */*", "100", true},
+	} {
 		s := start(t, fewUncharged)
 		c := s.with(s.key(t, "curious", "enterprise", "100/day"))
-		if banned {
+		if test.banned {
 			must(t, s.limits.Ban(t.Context(), "owner:curious", time.Hour, ""))
 		}
-		for _, target := range []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"} {
-			resp := c.Get(t, target)
-			want(t, resp, 200, "")
-			if got := resp.Int("X-RateLimit-Limit"); got != 100 {
-				t.Errorf("X-RateLimit-Limit is %d, want the 100 of the plan", got)
+		header := []string{test.header, "Origin: " + origin, "Authorization: Bearer " + c.Key}
+		for i, target := range append(test.targets, test.targets[0]) {
+			resp, _ := unchecked(t, s, test.method, target, header...)
+			got := fmt.Sprint(resp.StatusCode >= 400, " ", resp.Header.Get("X-RateLimit-Limit"), " ", resp.Header.Get("Retry-After"))
+			want := "false " + test.limit + " "
+			if i == len(test.targets) {
+				want = "true 3 55"
+			}
+			if got != want {
+				t.Errorf("%s: request %d: refused, the limit and Retry-After are %q, want %q", test.name, i+1, got, want)
 			}
 		}
-		refused := c.Get(t, "/v1/usage")
-		want(t, refused, 429, "rate_limit_exceeded")
-		if got := refused.Int("X-RateLimit-Limit"); got != 3 {
-			t.Errorf("X-RateLimit-Limit is %d, want the 3 that refuse", got)
+		if !test.banned {
+			want(t, c.Get(t, "/v1/pets"), 200, "")
+			if resp := c.Get(t, "/v1/nothing"); resp.Int("X-RateLimit-Remaining") != 98 {
+				t.Errorf("%s: %d of 100 requests are left, want 98", test.name, resp.Int("X-RateLimit-Remaining"))
+			}
 		}
-		if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != 200 {
-			t.Errorf("the document: %d, want 200", resp.StatusCode)
+		if resp := s.Do(t, none(contract.Request{Target: "/v1/pets"})); resp.StatusCode != 401 || resp.Int("X-RateLimit-Remaining") != 49 {
+			t.Errorf("%s: without a key %d with %d requests left, want 401 with 49 of 50", test.name, resp.StatusCode, resp.Int("X-RateLimit-Remaining"))
 		}
-		want(t, s.Get(t, "/v1/usage"), 200, "")
-		if resp := c.Get(t, "/v1/pets"); !banned && resp.Int("X-RateLimit-Remaining") != 99 {
-			t.Errorf("%d of 100 requests are left, want 99", resp.Int("X-RateLimit-Remaining"))
+		want(t, s.Get(t, "/v1/usage"), 200, "") // of another owner
+		if resp, _ := page(t, s, "GET", "/docs", "X-Forwarded-For: 192.0.2.7"); resp.StatusCode != 200 {
+			t.Errorf("%s: another network gets %d, want 200", test.name, resp.StatusCode)
 		}
-	}
-}
-
-// A network can send only so many preflights, and they use up nothing else.
-func TestPreflightsAreLimited(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(c *api.Config) {
-		fewUncharged(c)
-		c.CORSOrigins = []string{origin}
-	})
-	for i := range 3 {
-		resp := preflight(t, s, "/v1/pets", origin)
-		if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); resp.StatusCode != 204 || got != "3 "+string(rune('2'-i)) {
-			t.Errorf("preflight %d: %d with limit and remaining %q", i+1, resp.StatusCode, got)
+		s.clock.advance(55 * time.Second)
+		if resp, _ := unchecked(t, s, test.method, test.targets[0], header...); resp.StatusCode >= 400 {
+			t.Errorf("%s: after Retry-After %d, want that it is served", test.name, resp.StatusCode)
 		}
-	}
-	if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "55" {
-		t.Errorf("preflight 4: %d with Retry-After %q, want 429 with the 55 seconds to the end of the minute", resp.StatusCode, resp.Header.Get("Retry-After"))
-	}
-	anonymous := s.Do(t, none(contract.Request{Target: "/v1/pets"}))
-	if got := anonymous.Int("X-RateLimit-Remaining"); got != 49 {
-		t.Errorf("%d anonymous requests are left after preflights, want 49 of 50", got)
-	}
-	if resp := s.Get(t, "/v1/pets", "Origin: "+origin); resp.StatusCode != 200 {
-		t.Errorf("a call after preflights: %d, want 200", resp.StatusCode)
 	}
 }
 
@@ -235,75 +193,49 @@ func withPlan(plan *ratelimit.Plan) func(*api.Config) {
 	}
 }
 
-// An owner of a suspended plan can still ask why.
-func TestSuspendedPlan(t *testing.T) {
+// An owner of a suspended plan can still ask why. Requests of an unlimited plan have no
+// fields.
+func TestPlansWithoutQuotas(t *testing.T) {
 	t.Parallel()
-	var seen decisions
-	s := start(t, func(c *api.Config) {
-		withPlan(ratelimit.SuspendedPlan("unpaid"))(c)
-		c.OnDecision = seen.add
-	})
-	key := s.key(t, "debtor", "any")
-	for range 15 { // more than the strikes of a ban
-		want(t, s.with(key).Get(t, "/v1/pets"), 403, "plan_suspended")
-	}
-	if got, body := plainly(t, s, key, "/v1/pets"); got != "403 0 0" {
-		t.Errorf("got %s %s, want 403 with a limit of 0 and nothing remaining", got, body)
-	}
-	got, body := plainly(t, s, key, "/v1/usage")
-	if want := `{"plan":"unpaid","quotas":[],"suspended":true}`; got != "200 0 0" || strings.TrimSpace(string(body)) != want {
-		t.Errorf("getUsage: got %s %s, want 200 0 0 %s", got, body, want)
-	}
-	if bans, err := s.limits.Bans(t.Context()); err != nil || len(bans) > 0 {
-		t.Errorf("the bans are %v (%v), want none", bans, err)
-	}
-	for _, d := range seen.take() {
-		if !strings.Contains(d, "suspended") {
-			t.Errorf("reported %q, want suspended", d)
+	for _, test := range []struct {
+		plan            *ratelimit.Plan
+		pets            string
+		usage, body     string
+		outcome, denied string
+	}{
+		{ratelimit.SuspendedPlan("unpaid"), "403 0 0", "200 0 0", `{"plan":"unpaid","quotas":[],"suspended":true}`, "suspended", "plan_suspended"},
+		{ratelimit.UnlimitedPlan("internal"), "200", "200", `{"plan":"internal","quotas":[]}`, "allowed", ""},
+	} {
+		var seen decisions
+		s := start(t, func(c *api.Config) {
+			withPlan(test.plan)(c)
+			c.OnDecision = seen.add
+		})
+		key := s.key(t, "ada", "any")
+		for range 15 { // more than the strikes of a ban
+			if got, body := plainly(t, s, key, "/v1/pets"); got != test.pets || !strings.Contains(string(body), test.denied) {
+				t.Errorf("%s: got %s %s, want %s %s", test.outcome, got, body, test.pets, test.denied)
+			}
+		}
+		if got, body := plainly(t, s, key, "/v1/usage"); got != test.usage || strings.TrimSpace(string(body)) != test.body {
+			t.Errorf("getUsage: got %s %s, want %s %s", got, body, test.usage, test.body)
+		}
+		if got := seen.take(); len(got) != 15 || got[14] != "GET owner:ada "+test.outcome+" failed=false" {
+			t.Errorf("OnDecision was called with %q, want 15 times %s", got, test.outcome)
 		}
 	}
 }
 
-// Requests of an unlimited plan have no fields, but the limits of a key hold.
-func TestUnlimitedPlan(t *testing.T) {
-	t.Parallel()
-	s := start(t, withPlan(ratelimit.UnlimitedPlan("internal")))
-	key := s.key(t, "monitor", "any")
-	for range 3 {
-		if got, body := plainly(t, s, key, "/v1/pets"); got != "200" {
-			t.Errorf("got %s %s, want 200 without fields", got, body)
-		}
-	}
-	got, body := plainly(t, s, key, "/v1/usage")
-	if want := `{"plan":"internal","quotas":[]}`; got != "200" || strings.TrimSpace(string(body)) != want {
-		t.Errorf("getUsage: got %s %s, want 200 %s", got, body, want)
-	}
-
-	limited, _ := limitedKeys(t, s, "2/minute")
-	var statuses []string
-	for range 3 {
-		statuses = append(statuses, quota(limited.Get(t, "/v1/pets")))
-	}
-	if diff := cmp.Diff([]string{"200 1/2", "200 0/2", "429 0/2"}, statuses); diff != "" {
-		t.Errorf("a key with 2 requests a minute (-want +got):\n%s", diff)
-	}
-	var usage struct {
-		Plan              string
-		Quotas, KeyQuotas []struct{ Remaining int64 }
-	}
-	must(t, json.Unmarshal(limited.Get(t, "/v1/usage").Data, &usage))
-	if usage.Plan != "internal" || len(usage.Quotas) != 0 || len(usage.KeyQuotas) != 1 || usage.KeyQuotas[0].Remaining != 0 {
-		t.Errorf("getUsage of the key says %+v, want the plan internal, no quotas, and nothing left of the key's", usage)
-	}
-}
-
+// A ban is that of the owner, for all its keys and all that is charged.
 func TestBan(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "pushy", "enterprise", "2/minute"))
-	c.Get(t, "/v1/pets")
-	c.Get(t, "/v1/pets")
-	want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	for _, status := range []int{200, 200, 429} {
+		if resp := c.Get(t, "/v1/pets"); resp.StatusCode != status {
+			t.Errorf("status %d, want %d", resp.StatusCode, status)
+		}
+	}
 	s.clock.advance(3 * time.Second) // over the grace
 	for range 10 {
 		want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
@@ -311,22 +243,18 @@ func TestBan(t *testing.T) {
 	if got := decode[wireUsage](t, c.Get(t, "/v1/usage")); got.StrikesLeft == nil || *got.StrikesLeft != 0 {
 		t.Errorf("GET /v1/usage after ten strikes says %+v, want that none is left", got)
 	}
-	resp := c.Get(t, "/v1/pets")
-	want(t, resp, 429, "api_key_banned")
-	if got := resp.Int("Retry-After"); got != 60 {
-		t.Errorf("Retry-After is %d, want the ban of 60 seconds", got)
+	other := s.with(s.key(t, "pushy", "enterprise", "2/minute"))
+	for i, resp := range []*contract.Response{c.Get(t, "/v1/pets"), other.Get(t, "/v1/pets"), c.Get(t, "/openapi.yaml")} {
+		want(t, resp, 429, "api_key_banned")
+		if got := resp.Int("Retry-After"); got != 60 {
+			t.Errorf("request %d: Retry-After is %d, want the ban of 60 seconds", i+1, got)
+		}
 	}
-	s.clock.advance(59 * time.Second) // the minute is over, the ban is not
-	want(t, c.Get(t, "/v1/pets"), 429, "api_key_banned")
-	want(t, s.with(s.key(t, "pushy", "enterprise", "2/minute")).Get(t, "/v1/pets"), 429, "api_key_banned") // another key of the owner
-	want(t, c.Get(t, "/openapi.yaml"), 429, "api_key_banned")
-
-	usage := c.Get(t, "/v1/usage")
-	want(t, usage, 200, "")
-	if got, ends := decode[wireUsage](t, usage), s.clock.Now().Unix()+1; got.Ban == nil || got.Ban.Ends != ends {
+	usage, ends := c.Get(t, "/v1/usage"), s.clock.Now().Unix()+60
+	if got := decode[wireUsage](t, usage); usage.StatusCode != 200 || got.Ban == nil || got.Ban.Ends != ends {
 		t.Errorf("GET /v1/usage during a ban says %s, want a ban to %d", usage.Data, ends)
 	}
-	s.clock.advance(time.Second)
+	s.clock.advance(time.Minute)
 	want(t, c.Get(t, "/v1/pets"), 200, "")
 	if got := decode[wireUsage](t, c.Get(t, "/v1/usage")); got.Ban != nil {
 		t.Errorf("GET /v1/usage after the ban has one to %d", got.Ban.Ends)
@@ -334,10 +262,6 @@ func TestBan(t *testing.T) {
 }
 
 type wireUsage struct {
-	Plan   string
-	Quotas []struct {
-		Limit, WindowSeconds, Remaining, Reset int64
-	}
 	StrikesLeft *int
 	Ban         *struct{ Ends int64 }
 }

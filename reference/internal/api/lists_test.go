@@ -3,8 +3,6 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -42,16 +40,12 @@ func TestListPets(t *testing.T) {
 		count  int
 		more   bool
 	}{
-		"20 by default":             {"/v1/pets", []int64{1, 20}, 20, true},
-		"the smallest limit":        {"/v1/pets?limit=1", []int64{1, 1}, 1, true},
-		"the largest limit":         {"/v1/pets?limit=100", []int64{1, 100}, 100, true},
-		"a status":                  {"/v1/pets?status=sold&limit=39", []int64{3, 117}, 39, true},
-		"an exact number of pets":   {"/v1/pets?status=sold&limit=40", []int64{3, 120}, 40, false},
-		"encoded parameters":        {"/v1/pets?%6cimit=%33", []int64{1, 3}, 3, true},
-		"unknown parameters":        {"/v1/pets?limit=2&page=7&Limit=9&statuses=x&x", []int64{1, 2}, 2, true},
-		"an empty query":            {"/v1/pets?", []int64{1, 20}, 20, true},
-		"separators without a pair": {"/v1/pets?&&limit=2&", []int64{1, 2}, 2, true},
-		"a plus sign elsewhere":     {"/v1/pets?q=a+b&limit=2", []int64{1, 2}, 2, true},
+		"20 by default":           {"/v1/pets", []int64{1, 20}, 20, true},
+		"the largest limit":       {"/v1/pets?limit=100", []int64{1, 100}, 100, true},
+		"a status":                {"/v1/pets?status=sold&limit=39", []int64{3, 117}, 39, true},
+		"an exact number of pets": {"/v1/pets?status=sold&limit=40", []int64{3, 120}, 40, false},
+		"encoded parameters":      {"/v1/pets?%6cimit=%33", []int64{1, 3}, 3, true},
+		"unknown parameters":      {"/v1/pets?limit=2&page=7&Limit=9&statuses=x&x", []int64{1, 2}, 2, true},
 	}
 	for name, test := range tests {
 		resp := s.Get(t, test.target)
@@ -84,145 +78,88 @@ func TestListPetsRefuses(t *testing.T) {
 	}
 }
 
+// The links lead through all pets of a filter, in as few pages as the limit allows.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	all := s.pets(t, 50)
-	for _, filter := range []string{"", "available", "pending", "sold"} {
-		for _, limit := range []int{1, 7, 50} {
-			var walked []int64
-			target := fmt.Sprintf("/v1/pets?limit=%d", limit)
-			if filter != "" {
-				target += "&status=" + filter
+	for _, filter := range []store.Status{"", store.Available, store.Pending, store.Sold} {
+		var wanted []int64
+		for _, p := range all {
+			if filter == "" || p.Status == filter {
+				wanted = append(wanted, p.ID)
 			}
-			for pages := 0; target != ""; pages++ {
-				if pages > len(all) {
-					t.Fatalf("limit %d, status %q: the walk does not end", limit, filter)
-				}
+		}
+		for _, limit := range []int{1, 7, 50} {
+			target := fmt.Sprint("/v1/pets?limit=", limit)
+			if filter != "" {
+				target += "&status=" + string(filter)
+			}
+			var walked []int64
+			pages := 0
+			for ; target != "" && pages <= len(all); pages++ {
 				resp := s.Get(t, target)
-				pets := decode[[]wirePet](t, resp)
-				if len(pets) > limit || len(pets) == 0 {
-					t.Errorf("%s: %d pets, want 1 to %d: no page is empty", target, len(pets), limit)
-				}
-				for _, p := range pets {
+				for _, p := range decode[[]wirePet](t, resp) {
 					walked = append(walked, p.ID)
 				}
-				if target = next(t, resp); target == "" {
-					continue
-				}
-				values := query(t, target)
-				if values.Get("limit") != fmt.Sprint(limit) || values.Get("status") != filter {
-					t.Errorf("the next page %s does not keep limit %d and status %q", target, limit, filter)
-				}
+				target = next(t, resp)
 			}
-			var wanted []int64
-			for _, p := range all {
-				if filter == "" || string(p.Status) == filter {
-					wanted = append(wanted, p.ID)
-				}
-			}
-			if d := cmp.Diff(wanted, walked); d != "" {
-				t.Errorf("limit %d, status %q: the walk (-want +got):\n%s", limit, filter, d)
+			if d := cmp.Diff(wanted, walked); d != "" || pages != (len(wanted)+limit-1)/limit {
+				t.Errorf("limit %d, status %q: the walk has %d pages (-want +got):\n%s", limit, filter, pages, d)
 			}
 		}
 	}
 }
 
-func query(t testing.TB, target string) url.Values {
-	t.Helper()
-	u, err := url.Parse(target)
-	must(t, err)
-	return u.Query()
-}
-
+// A cursor takes another limit, but goes with its filter only, and opens nothing without a
+// key.
 func TestCursor(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 30)
 	link := next(t, s.Get(t, "/v1/pets?status=sold&limit=2"))
-	cursor := query(t, link).Get("cursor")
-
-	t.Run("takes another limit", func(t *testing.T) {
-		resp := s.Get(t, "/v1/pets?status=sold&limit=1&cursor="+cursor)
-		if pets := decode[[]wirePet](t, resp); len(pets) != 1 || pets[0].ID != 9 {
-			t.Errorf("the page is %s, want the pet 9", resp.Data)
-		}
-	})
-	t.Run("goes with its filter only", func(t *testing.T) {
-		want(t, s.Get(t, "/v1/pets?cursor="+cursor), 400, "invalid_parameter")
-		want(t, s.Get(t, "/v1/pets?status=pending&cursor="+cursor), 400, "invalid_parameter")
-	})
-	t.Run("opens nothing without a key", func(t *testing.T) {
-		want(t, s.Do(t, none(contract.Request{Target: link})), 401, "missing_api_key")
-	})
+	_, cursor, _ := strings.Cut(link, "cursor=")
+	cursor, _, _ = strings.Cut(cursor, "&")
+	resp := s.Get(t, "/v1/pets?status=sold&limit=1&cursor="+cursor)
+	if pets := decode[[]wirePet](t, resp); len(pets) != 1 || pets[0].ID != 9 {
+		t.Errorf("the page is %s, want the pet 9", resp.Data)
+	}
+	want(t, s.Get(t, "/v1/pets?cursor="+cursor), 400, "invalid_parameter")
+	want(t, s.Get(t, "/v1/pets?status=pending&cursor="+cursor), 400, "invalid_parameter")
+	want(t, s.Do(t, none(contract.Request{Target: link})), 401, "missing_api_key")
 }
 
-const acceptGzip = "Accept-Encoding: gzip"
-
-// A list is compressed if the client accepts gzip and the list is large. The client of
-// the tests checks Content-Length and Vary of each response, and decodes the body.
+// A list is compressed if the client accepts gzip and the list is large, and then has an
+// ETag of its own. The client of the tests checks Content-Length and Vary of each
+// response, and decodes the body.
 func TestListIsCompressed(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 100)
-	plain := s.Get(t, "/v1/pets?limit=100")
-	for _, test := range []struct {
-		name, target, accept, coding string
-	}{
-		{"gzip", "/v1/pets?limit=100", "gzip", "gzip"},
-		{"another coding", "/v1/pets?limit=100", "br", ""},
-		{"a small list", "/v1/pets?limit=24", "gzip", ""},
-		{"the smallest", "/v1/pets?limit=25", "gzip", "gzip"},
-	} {
-		full := s.Get(t, test.target, "Accept-Encoding: "+test.accept)
-		want(t, full, 200, "")
-		if got := full.Header.Get("Content-Encoding"); got != test.coding {
-			t.Errorf("%s: Content-Encoding is %q, want %q", test.name, got, test.coding)
+	for target, compressed := range map[string]bool{"/v1/pets?limit=24": false, "/v1/pets?limit=25": true, "/v1/pets?limit=100": true} {
+		plain, zipped := s.Get(t, target, "Accept-Encoding: br"), s.Get(t, target, "Accept-Encoding: gzip")
+		tags := []string{plain.Header.Get("ETag"), zipped.Header.Get("ETag")}
+		if plain.Encoded != nil || (zipped.Encoded != nil) != compressed || string(zipped.Data) != string(plain.Data) {
+			t.Errorf("%s: compressed: %t, and %t without gzip, want %t and never, of the same list", target, zipped.Encoded != nil, plain.Encoded != nil, compressed)
 		}
-		if test.target == "/v1/pets?limit=100" && string(full.Data) != string(plain.Data) {
-			t.Errorf("%s: the decoded list is not the list without compression", test.name)
+		if compressed && 3*len(zipped.Encoded) > len(plain.Data) {
+			t.Errorf("%s: %d bytes of %d are left, want a third at most", target, len(zipped.Encoded), len(plain.Data))
 		}
-		if test.coding != "" && 3*len(full.Encoded) > len(full.Data) {
-			t.Errorf("%s: %d bytes of %d are left, want a third at most", test.name, len(full.Encoded), len(full.Data))
+		if (tags[0] != tags[1]) != compressed {
+			t.Errorf("%s: the ETags are %q, want one of each form", target, tags)
 		}
-		head := s.Do(t, contract.Request{Method: "HEAD", Target: test.target, Header: []string{"Accept-Encoding: " + test.accept}})
-		for _, name := range []string{"Content-Encoding", "Content-Length", "Etag", "Vary", "Link"} {
-			if d := cmp.Diff(full.Header.Values(name), head.Header.Values(name)); d != "" {
-				t.Errorf("%s: %s of HEAD (-GET +HEAD):\n%s", test.name, name, d)
-			}
-		}
-	}
-}
-
-func TestListHasAnETagForEachCoding(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	s.pets(t, 50)
-	const target = "/v1/pets?limit=40"
-	tags := make(map[string]string)
-	for _, accept := range []string{"Accept-Encoding: identity", acceptGzip} {
-		tags[accept] = s.Get(t, target, accept).Header.Get("ETag")
-	}
-	if len(tags) != 2 || tags[acceptGzip] == tags["Accept-Encoding: identity"] {
-		t.Fatalf("the ETags are %q, want two", tags)
-	}
-	for accept, own := range tags {
-		for _, other := range tags {
-			status := map[bool]int{true: 304, false: 200}[other == own]
-			for _, method := range []string{"GET", "HEAD"} {
-				resp := s.Do(t, contract.Request{Method: method, Target: target, Header: []string{accept, "If-None-Match: " + other}})
-				want(t, resp, status, "")
-				if got := resp.Header.Get("ETag"); got != own {
-					t.Errorf("%s, %s: ETag is %s, want %s", method, accept, got, own)
-				}
-				if resp.StatusCode == 304 && resp.Header.Get("Content-Encoding") != "" {
-					t.Errorf("%s, %s: a 304 has Content-Encoding", method, accept)
+		for i, accept := range []string{"br", "gzip"} {
+			for _, tag := range tags {
+				resp := s.Get(t, target, "Accept-Encoding: "+accept, "If-None-Match: "+tag)
+				want(t, resp, map[bool]int{true: 304, false: 200}[tag == tags[i]], "")
+				if got := resp.Header.Get("ETag"); got != tags[i] || resp.StatusCode == 304 && resp.Header.Get("Content-Encoding") != "" {
+					t.Errorf("%s, %s: the fields of a %d are %v, want the ETag %s, and no coding of a 304", target, accept, resp.StatusCode, resp.Header, tags[i])
 				}
 			}
 		}
 	}
-	refused := s.Get(t, target, acceptGzip, `If-Match: "x"`)
-	want(t, refused, http.StatusPreconditionFailed, "precondition_failed")
+	refused := s.Get(t, "/v1/pets?limit=100", "Accept-Encoding: gzip", `If-Match: "x"`)
+	want(t, refused, 412, "precondition_failed")
 	if refused.Encoded != nil {
 		t.Error("an error is compressed")
 	}
@@ -235,23 +172,24 @@ func TestETagOfListChanges(t *testing.T) {
 	s := start(t, nil)
 	s.pets(t, 3)
 	const target = "/v1/pets?limit=4"
-	etag := func() string { return s.Get(t, target).Header.Get("ETag") }
-	seen := []string{etag(), etag()}
-	if seen[0] != seen[1] {
-		t.Errorf("the ETags of one list are %q, want the same", seen)
-	}
-	for i, change := range []string{"another pet on the page", "a pet on the next page"} {
-		s.pets(t, 1)
-		want(t, s.Get(t, target, "If-None-Match: "+seen[i]), 200, "")
-		if seen[i+1] = etag(); seen[i+1] == seen[i] {
-			t.Errorf("%s: the ETag stays %s, want another one", change, seen[i])
+	etag := s.Get(t, target).Header.Get("ETag")
+	for _, step := range []struct {
+		change string
+		pets   int
+		status int
+	}{
+		{"nothing", 0, 304},
+		{"another pet on the page", 1, 200},
+		{"a pet on the next page", 1, 200},
+		{"another pet on the next page", 1, 304},
+	} {
+		s.pets(t, step.pets)
+		resp := s.Get(t, target, "If-None-Match: "+etag)
+		want(t, resp, step.status, "")
+		if got := resp.Header.Get("ETag"); (got == etag) != (step.status == 304) {
+			t.Errorf("%s: the ETag is %s after %s, want another one with 200 alone", step.change, got, etag)
 		}
-		seen = append(seen, seen[i+1])
-	}
-	s.pets(t, 1)
-	want(t, s.Get(t, target, "If-None-Match: "+seen[2]), 304, "")
-	if a, b := s.Get(t, "/v1/pets?limit=2").Header.Get("ETag"), s.Get(t, "/v1/pets?limit=3").Header.Get("ETag"); a == b {
-		t.Errorf("the ETags of two lists are both %s", a)
+		etag = resp.Header.Get("ETag")
 	}
 }
 
@@ -271,30 +209,21 @@ func TestConditionalRequests(t *testing.T) {
 		{"/v1/pets/1", "If-None-Match: W/" + etag, 304}, // weak comparison
 		{"/v1/pets/1", `If-None-Match: "x", W/"y" ,, ` + etag, 304},
 		{"/v1/pets/1", "If-None-Match: \"x\"\r\nIf-None-Match: " + etag, 304},
-		{"/v1/pets/1", `If-None-Match: "a,b"` + "," + etag, 304},
 		{"/v1/pets/1", "If-None-Match: *", 304},
 		{"/v1/pets", "If-None-Match: *", 304}, // there is a representation, if without an ETag
 		{"/v1/usage", "If-None-Match: *", 304},
 		{"/v1/pets/1", `If-None-Match: "x"`, 200},
 		{"/v1/pets/1", "If-None-Match: " + strings.Trim(etag, `"`), 200},
-		{"/v1/pets/1", "If-None-Match: w/" + etag, 200},
-		{"/v1/pets/1", `If-None-Match: "`, 200},
-		{"/v1/pets/1", "If-None-Match:", 200},
 		{"/v1/pets/1", "If-Match: " + etag, 200},
 		{"/v1/pets/1", `If-Match: "x", ` + etag, 200},
 		{"/v1/pets/1", "If-Match: *", 200},
-		{"/v1/pets", "If-Match: *", 200},
 		{"/v1/pets/1", "If-Match: W/" + etag, 412}, // strong comparison
 		{"/v1/pets/1", `If-Match: "x"`, 412},
-		{"/v1/pets/1", "If-Match:", 412},
 		{"/v1/pets", "If-Match: " + etag, 412},
 		{"/v1/pets/1", "If-Match: \"x\"\r\nIf-None-Match: " + etag, 412},
 		{"/v1/pets/1", "If-Match: " + etag + "\r\nIf-None-Match: " + etag, 304},
 		{"/v1/pets/1", "If-Modified-Since: Sat, 01 Jan 2050 00:00:00 GMT", 200}, // there are no dates of modification
-		{"/v1/pets/1", "If-Unmodified-Since: Sat, 01 Jan 2000 00:00:00 GMT", 200},
-		{"/v1/pets/1", "Range: bytes=0-1", 200},
 		{"/v1/pets/99", "If-None-Match: *", 404},
-		{"/v1/pets?limit=x", "If-None-Match: *", 400},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			resp := s.Do(t, contract.Request{Method: method, Target: test.target, Header: []string{test.line}})
@@ -339,13 +268,9 @@ func TestListIsReadOncePerQuery(t *testing.T) {
 		reads  int64
 	}{
 		{"/v1/pets", 1},
-		{"/v1/pets?", 1},
-		{"/v1/pets?limit=20&x=y", 1},
 		{"/v1/pets?%6cimit=20", 1},
 		{"/v1/pets?limit=21", 2},
 		{"/v1/pets?status=sold", 3},
-		{"/v1/pets?status=sold&limit=20", 3},
-		{"/v1/pets?limit=x", 3},
 	} {
 		s.Get(t, test.target)
 		s.Do(t, contract.Request{Method: "HEAD", Target: test.target})

@@ -21,7 +21,7 @@ func TestRequestLog(t *testing.T) {
 	})
 	s.pets(t, 1)
 	secret := s.format.Generate()
-	key := s.issue(t, secret, newKey("enterprise", "8/minute"))
+	key := s.issue(t, secret, newKey("enterprise", "6/minute"))
 	c := s.with(secret.Reveal())
 	const network = "127.0.0.1/32"
 	document, _ := page(t, s, "GET", "/openapi.json")
@@ -32,18 +32,15 @@ func TestRequestLog(t *testing.T) {
 	}{
 		{contract.Request{Target: "/v1/pets?limit=7&status=sold"}, line{"method": "GET", "route": "/v1/pets", "status": 200., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Method: "HEAD", Target: "/v1/pets/1"}, line{"method": "HEAD", "route": "/v1/pets/{petId}", "status": 200., "outcome": "allowed", "key": key.ID}},
-		{contract.Request{Target: "/v1/pets/1", Header: []string{"If-None-Match: *"}}, line{"method": "GET", "route": "/v1/pets/{petId}", "status": 304., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Target: "/v1/usage"}, line{"method": "GET", "route": "/v1/usage", "status": 200., "outcome": "uncharged", "key": key.ID}},
 		{contract.Request{Target: "/v1/secret-path"}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Method: "FORGED\u007c", Target: "/v1/pets"}, line{"method": "other", "route": "", "status": 405., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Method: "POST", Target: "/v1/pets", Body: "{}"}, line{"method": "POST", "route": "/v1/pets", "status": 415., "outcome": "allowed", "key": key.ID}},
-		{contract.Request{Target: "//v1/pets"}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Method: "OPTIONS", Target: "*"}, line{"method": "OPTIONS", "route": "", "status": 204., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Target: "/v1/pets"}, line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "key": key.ID}},
 		{none(contract.Request{Target: "/v1/pets"}), line{"method": "GET", "route": "/v1/pets", "status": 401., "outcome": "allowed", "plan": "anonymous"}},
 		{contract.Request{Target: "/nothing", Key: new("pet_live_x")}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "plan": "anonymous"}},
 		{none(contract.Request{Target: "/v1/pets?secret=1"}), line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "plan": "anonymous"}},
-		{none(contract.Request{Target: "/openapi.yaml"}), line{"method": "GET", "route": "", "status": 429., "outcome": "limited", "plan": "anonymous"}},
 	}
 	var responses []*contract.Response
 	for _, test := range tests {
@@ -86,9 +83,7 @@ func TestRequestLogOfProxies(t *testing.T) {
 	s := start(t, fewUncharged)
 	tests := []struct{ header, network, reason string }{
 		{"X-Forwarded-For: 192.0.2.7", "192.0.2.7/32", ""},
-		{"X-Forwarded-For: 2001:db8:1:2:3::4", "2001:db8:1:2::/64", ""},
 		{"X-Forwarded-For: 64:ff9b::192.0.2.9", "192.0.2.9/32", ""},
-		{"X-Forwarded-For: 64:ff9b::c000:20a, 127.0.0.2", "192.0.2.10/32", ""},
 		{"X: y", "127.0.0.1/32", "proxy: it sent no header with the client's address"},
 		{"X-Forwarded-For: s3cret", "127.0.0.1/32", "proxy: its header with the client's address is unreadable"},
 		{"X-Forwarded-For: 192.0.2.7, , 127.0.0.3", "127.0.0.3/32", "proxy: its header with the client's address is unreadable"},
@@ -130,38 +125,6 @@ func (l *decisions) take() []string {
 	seen := l.seen
 	l.seen = nil
 	return seen
-}
-
-func TestOnDecisionGetsEachChargedRequest(t *testing.T) {
-	t.Parallel()
-	var seen decisions
-	s := start(t, func(c *api.Config) {
-		c.OnDecision = seen.add
-		c.CORSOrigins = []string{"https://app.example"}
-		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
-	})
-	c := s.with(s.key(t, "ada", "enterprise", "2/minute"))
-	page(t, s, "GET", "/openapi.json") // is not charged
-	for _, test := range []struct {
-		name    string
-		request contract.Request
-		want    []string
-	}{
-		{"usage", contract.Request{Target: "/v1/usage"}, nil},
-		{"preflight", none(contract.Request{Method: "OPTIONS", Target: "/v1/pets", Header: []string{
-			"Origin: https://app.example", "Access-Control-Request-Method: GET",
-		}}), nil},
-		{"allowed", contract.Request{Target: "/v1/pets"}, []string{"GET owner:ada allowed failed=false"}},
-		{"not found", contract.Request{Method: "HEAD", Target: "/v1/x"}, []string{"HEAD owner:ada allowed failed=false"}},
-		{"limited", contract.Request{Target: "/v1/pets"}, []string{"GET owner:ada limited failed=false"}},
-		{"no key", none(contract.Request{Target: "/v1/pets"}), []string{"GET network:127.0.0.1/32 allowed failed=false"}},
-		{"no key, limited", none(contract.Request{Target: "/v1/pets"}), []string{"GET network:127.0.0.1/32 limited failed=false"}},
-	} {
-		c.Do(t, test.request)
-		if d := cmp.Diff(test.want, seen.take()); d != "" {
-			t.Errorf("%s: OnDecision was called (-want +got):\n%s", test.name, d)
-		}
-	}
 }
 
 // The line about a failure names the route as the line of the request does.

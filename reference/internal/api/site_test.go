@@ -77,11 +77,9 @@ func TestSite(t *testing.T) {
 			if text := unzip(t, coding, body); !bytes.Equal(text, plain) || path == "/openapi.json" && !bytes.Equal(text, s.document) {
 				t.Errorf("GET %s, %s is not the file", path, accept)
 			}
-			for _, have := range []string{etag, `"x", W/` + etag, "*"} {
-				again, none := page(t, s, "GET", path, accept, "If-None-Match: "+have)
-				if again.StatusCode != 304 || len(none) > 0 || again.Header.Get("ETag") != etag || again.Header.Get("Content-Type") != "" {
-					t.Errorf("GET %s, %s, If-None-Match %s: %d with %d bytes, ETag %s, want 304 with %s", path, accept, have, again.StatusCode, len(none), again.Header.Get("ETag"), etag)
-				}
+			again, none := page(t, s, "GET", path, accept, `If-None-Match: "x", W/`+etag)
+			if again.StatusCode != 304 || len(none) > 0 || again.Header.Get("ETag") != etag || again.Header.Get("Content-Type") != "" {
+				t.Errorf("GET %s, %s, If-None-Match: %d with %d bytes and %v, want 304 with %s", path, accept, again.StatusCode, len(none), again.Header, etag)
 			}
 			if head, _ := page(t, s, "HEAD", path, accept); head.StatusCode != 200 || head.Header.Get("ETag") != etag || head.ContentLength != int64(len(body)) {
 				t.Errorf("HEAD %s, %s: %d with the length %d and ETag %s, want %d and %s", path, accept, head.StatusCode, head.ContentLength, head.Header.Get("ETag"), len(body), etag)
@@ -110,13 +108,7 @@ func TestPathsOfTheSite(t *testing.T) {
 		want(t, s.Get(t, target), 404, "not_found")
 	}
 	for _, path := range []string{"/openapi.json", "/docs"} {
-		for _, method := range []string{"POST", "PUT", "DELETE", "TRACE", "get"} {
-			resp := s.Do(t, none(contract.Request{Method: method, Target: path}))
-			want(t, resp, 405, "method_not_allowed")
-			if got := resp.Header.Get("Allow"); got != "GET, HEAD, OPTIONS" {
-				t.Errorf("%s %s: Allow is %q, want GET, HEAD, OPTIONS", method, path, got)
-			}
-		}
+		want(t, s.Do(t, none(contract.Request{Method: "POST", Target: path})), 405, "method_not_allowed")
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
 			want(t, s.Do(t, none(contract.Request{Method: method, Target: path + "?" + strings.Repeat("x", 8192)})), 414, "uri_too_long")
 		}
