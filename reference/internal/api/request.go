@@ -88,23 +88,22 @@ func logDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outc
 
 // observe logs a decision about a request that is charged, and reports it.
 func (a *api) observe(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-	logOutcome(r, c, d, err)
+	logDecision(r, c, d, outcomeOf(d, err))
 	a.OnDecision(r, c, d, err)
 }
 
 // observeUncharged logs a decision about a request that is not charged.
 func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	outcome := outcomeOf(d, err)
 	if err == nil && d.Allowed() {
-		logDecision(r, c, d, uncharged)
-		return
+		outcome = uncharged
 	}
-	logOutcome(r, c, d, err)
+	logDecision(r, c, d, outcome)
 }
 
-func logOutcome(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+func outcomeOf(d ratelimit.Decision, err error) string {
 	if err != nil {
-		logDecision(r, c, d, undecided)
-		return
+		return undecided
 	}
-	logDecision(r, c, d, d.Outcome.String())
+	return d.Outcome.String()
 }

@@ -53,33 +53,24 @@ func etagOf(body []byte, field string) string {
 var errPrecondition = apierror.New(http.StatusPreconditionFailed, apierror.CodePreconditionFailed,
 	"A precondition of the request failed: If-Match or If-None-Match.")
 
-// notModified evaluates the preconditions of GET or HEAD and sets ETag, if there is one.
-// It reports whether it has answered with 304.
+// notModified evaluates If-Match and If-None-Match of GET or HEAD in the order of RFC 9110
+// section 13.2.2, and sets ETag, if there is one. It reports whether it has answered with
+// 304. The target of r exists; etag is the strong validator of its representation, or "" if
+// it has none. All other checks come first (section 13.2.1). There are no modification
+// dates, so the fields about them are ignored (section 13.1.4).
 func notModified(w http.ResponseWriter, r *http.Request, etag string) (answered bool, err error) {
-	unchanged, err := preconditions(r, etag)
-	if err != nil {
-		return false, err
+	if lines, ok := r.Header["If-Match"]; ok && !matches(lines, etag, true) {
+		return false, errPrecondition
 	}
 	if etag != "" {
 		w.Header().Set("ETag", etag)
 	}
-	if unchanged {
-		w.WriteHeader(http.StatusNotModified)
-	}
-	return unchanged, nil
-}
-
-// preconditions evaluates If-Match and If-None-Match of GET or HEAD in the order of RFC
-// 9110 section 13.2.2. The target of r exists; etag is the strong validator of its
-// representation, or "" if it has none. All other checks come first (section 13.2.1).
-// There are no modification dates, so the fields about them are ignored (section
-// 13.1.4).
-func preconditions(r *http.Request, etag string) (notModified bool, err error) {
-	if lines, ok := r.Header["If-Match"]; ok && !matches(lines, etag, true) {
-		return false, errPrecondition
-	}
 	lines, ok := r.Header["If-None-Match"]
-	return ok && matches(lines, etag, false), nil
+	if !ok || !matches(lines, etag, false) {
+		return false, nil
+	}
+	w.WriteHeader(http.StatusNotModified)
+	return true, nil
 }
 
 // hasPreconditions reports whether r has If-Match or If-None-Match.
