@@ -1,6 +1,6 @@
 // Package httpserver serves a handler over HTTP on a public network. It limits the time, the
-// size and the number of connections that a client can use, reloads TLS certificates
-// when their files change, and finishes running requests before it stops.
+// size and the number of connections that a client can use, replaces its handler and its
+// certificate while it serves, and finishes running requests before it stops.
 //
 //	s, err := httpserver.New(handler, httpserver.Options{CertFile: cert, KeyFile: key})
 //	...

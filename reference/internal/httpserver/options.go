@@ -12,8 +12,7 @@ import (
 type Options struct {
 	// CertFile and KeyFile hold the certificate, with its chain, and its key in
 	// PEM. Set both or neither. With them the server speaks TLS 1.2 or newer, and
-	// HTTP/2. When the files change, new connections get the new certificate. If it
-	// is invalid, they get the old one, and the log says why.
+	// HTTP/2. They are read by [New] and [Server.Reload].
 	CertFile, KeyFile string
 
 	// TrustedProxies are the reverse proxies in front of the server. Their connections

@@ -26,7 +26,7 @@ const maxStreams = 128
 // and is safe for concurrent use.
 type Server struct {
 	handler  atomic.Pointer[http.Handler]
-	cert     atomic.Pointer[certificate] // nil without TLS
+	cert     atomic.Pointer[tls.Certificate] // nil without TLS
 	ready    atomic.Bool
 	draining atomic.Bool // responses close their connection
 	onReady  func()
@@ -52,21 +52,20 @@ func (s *Server) take(handler http.Handler, o Options) error {
 	if handler == nil {
 		return errors.New("server: the handler must not be nil")
 	}
-	var cert *certificate
 	if o.CertFile != "" {
-		var err error
-		if cert, err = loadCertificate(o.CertFile, o.KeyFile, o.Logger); err != nil {
-			return fmt.Errorf("server: %w", err)
+		cert, err := LoadCertificate(o.CertFile, o.KeyFile)
+		if err != nil {
+			return fmt.Errorf("server: certificate: %w", err)
 		}
+		s.cert.Store(&cert)
 	}
 	s.handler.Store(&handler)
-	s.cert.Store(cert)
 	s.options = o
 	return nil
 }
 
-// Reload replaces the handler and the options while the server serves. Running requests
-// end with the old handler. OnReady, Logger and the timeouts of reading, writing and
+// Reload replaces the handler and the options while the server serves, and reads the
+// certificate again. Running requests end with the old handler. OnReady, Logger and the timeouts of reading, writing and
 // idling stay as they are; TLS must not be turned on or off. Connections over a lower
 // limit are closed, once they are idle, when the next connection arrives.
 //
@@ -100,17 +99,12 @@ func (s *Server) Stats() Stats {
 }
 
 // CertificateExpires returns the time at which the certificate in use expires, or the
-// zero time without TLS. Like a handshake, it notices that the files have changed.
+// zero time without TLS.
 func (s *Server) CertificateExpires() time.Time {
-	c := s.cert.Load()
-	if c == nil {
-		return time.Time{}
+	if cert := s.cert.Load(); cert != nil {
+		return cert.Leaf.NotAfter
 	}
-	pair, err := c.get(nil)
-	if err != nil || pair.Leaf == nil {
-		return time.Time{}
-	}
-	return pair.Leaf.NotAfter
+	return time.Time{}
 }
 
 // Serve serves connections of l until ctx ends, and then until running requests are
@@ -174,10 +168,8 @@ func (s *Server) start(base context.Context, l net.Listener) *http.Server {
 	}
 	if o.CertFile != "" {
 		hs.TLSConfig = &tls.Config{
-			MinVersion: tls.VersionTLS12,
-			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-				return s.cert.Load().get(hello)
-			},
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.cert.Load(), nil },
 		}
 	}
 	return hs

@@ -7,6 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,8 +35,14 @@ func TestWhatCannotBeServed(t *testing.T) {
 	if _, err := httpserver.New(nil, httpserver.Options{}); err == nil {
 		t.Error("a server without a handler")
 	}
-	if _, err := httpserver.New(hello, httpserver.Options{CertFile: "/nothing", KeyFile: "/nothing"}); err == nil {
-		t.Error("a server without its certificate")
+	huge := filepath.Join(t.TempDir(), "huge.pem")
+	must(t, os.WriteFile(huge, make([]byte, 1<<20+1), 0o600))
+	for file, want := range map[string]string{"/nothing": "no such file", t.TempDir(): "not a regular file", huge: "larger than 1 MiB"} {
+		for _, o := range []httpserver.Options{{CertFile: file, KeyFile: file}, {CertFile: certificate(t).CertFile, KeyFile: file}} {
+			if _, err := httpserver.New(hello, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("New with %s as the certificate or its key = %v, want %q", file, err, want)
+			}
+		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

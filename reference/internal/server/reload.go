@@ -16,9 +16,9 @@ import (
 // watchPeriod is the time between two looks at the settings file.
 const watchPeriod = time.Second
 
-// A reloader reads the settings again on SIGHUP, when their file changes, and when their
-// certificate cannot be loaded any more or can be again, and applies them. If that fails, the
-// settings in force stay as they are.
+// A reloader reads the settings again on SIGHUP, when their file changes, and when the files
+// of their certificate do, and applies them. If that fails, the settings and the certificate in
+// force stay as they are.
 type reloader struct {
 	source *config.Source
 	hangUp <-chan os.Signal
@@ -30,7 +30,8 @@ type reloader struct {
 	// These are used by run alone.
 	current *config.Config // in force
 	wanted  *config.Config // the last ones without a mistake; nil: current
-	broken  bool           // the certificate of wanted could not be loaded
+
+	certificate string // that of wanted when it was last looked at; see readCertificate
 
 	mu     sync.Mutex
 	status reloadStatus
@@ -71,9 +72,9 @@ func (r *reloader) run(ctx context.Context) {
 			if r.source.Changed() {
 				r.reload("the file has changed")
 			}
-			if broken := checkCertificate(cmp.Or(r.wanted, r.current)) != nil; broken != r.broken {
-				r.broken = broken
-				r.reload(map[bool]string{true: "the certificate cannot be loaded", false: "the certificate can be loaded"}[broken])
+			if now, _ := readCertificate(cmp.Or(r.wanted, r.current)); now != r.certificate {
+				r.certificate = now
+				r.reload("the certificate has changed")
 			}
 		}
 	}
@@ -127,9 +128,8 @@ func (r *reloader) try() ([]config.Change, error) {
 	if err := next.CheckOperations(api.Deprecatable(), api.Operations()); err != nil {
 		return nil, err
 	}
-	err = checkCertificate(next)
-	r.wanted, r.broken = next, err != nil
-	if err != nil {
+	r.wanted = next
+	if r.certificate, err = readCertificate(next); err != nil {
 		return nil, err
 	}
 	merged, err := r.current.After(next)

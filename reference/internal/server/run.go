@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -45,7 +46,7 @@ const (
 
 // Run serves until ctx ends, and returns once everything is closed.
 func Run(ctx context.Context, c *config.Config, o Options) error {
-	if err := checkCertificate(c); err != nil {
+	if _, err := readCertificate(c); err != nil {
 		return err
 	}
 	c.LogWarning(o.Logger)
@@ -124,13 +125,16 @@ func (s *server) serveAPI(ctx context.Context, l *listeners) (err error) {
 		s.logStart(l)
 		systemd{s.Logger}.serving()
 	}
+	s.reloads = &reloader{source: s.Source, hangUp: s.HangUp, logger: s.Logger, setLevel: s.SetLevel, current: s.start, apply: s.apply}
+	if s.reloads.certificate, err = readCertificate(s.start); err != nil {
+		return err
+	}
 	if s.api, err = httpserver.New(handler, options); err != nil {
 		return err
 	}
 	if err := s.showFirstKey(ctx, l.api.Addr()); err != nil && ctx.Err() == nil {
 		return err
 	}
-	s.reloads = &reloader{source: s.Source, hangUp: s.HangUp, logger: s.Logger, setLevel: s.SetLevel, current: s.start, apply: s.apply}
 	s.settings.Store(s.start)
 	defer s.reloads.start(ctx)()
 	return s.api.Serve(ctx, l.api)
@@ -189,16 +193,19 @@ func (s *server) logStart(l *listeners) {
 	s.Logger.Info("serving", append(attrs, slog.String("go", s.Build.Go))...)
 }
 
-// checkCertificate checks the certificate before anything is opened, so that the error
-// can name the setting.
-func checkCertificate(c *config.Config) error {
+// readCertificate reads the certificate before anything is opened, so that the error can name
+// the setting. What it returns is another text when the files have changed, also when they
+// cannot be read.
+func readCertificate(c *config.Config) (state string, err error) {
 	if !c.TLS() {
-		return nil
+		return "", nil
 	}
-	if _, err := httpserver.LoadCertificate(c.HTTP.CertFile, c.HTTP.KeyFile); err != nil {
-		return c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
+	pair, err := httpserver.LoadCertificate(c.HTTP.CertFile, c.HTTP.KeyFile)
+	if err != nil {
+		err = c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
+		return err.Error(), err
 	}
-	return nil
+	return string(bytes.Join(pair.Certificate, nil)), nil
 }
 
 // A SettingError is an error about a setting that a retry cannot fix.
