@@ -12,15 +12,13 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// Config configures the handler of [New]. Server is required.
+// Config configures the handler of [New]. Server and Logger are required.
 type Config struct {
 	// Server returns the server that the endpoints show and change, or nil while it
 	// starts.
@@ -35,7 +33,7 @@ type Config struct {
 	// Token is the bearer token that requests need. Empty: none.
 	Token string
 
-	// Logger gets a line for each request, and the causes of errors. Nil: slog.Default.
+	// Logger gets a line for each request, and the causes of errors.
 	Logger *slog.Logger
 
 	// Now is the clock. Nil: time.Now.
@@ -78,45 +76,31 @@ type Limiter interface {
 
 type admin struct {
 	Config
-	auth   *bearer.Authenticator[operator]
 	errors *apierror.Responder
 	newBan *jsonbody.Body[NewBan]
-	wrong  *memory.Limiter // counts wrong tokens by network
 }
-
-// operator is the principal of a client with the token.
-type operator struct{}
 
 // New returns the handler of the admin listener.
 func New(c Config) (http.Handler, error) {
-	if c.Server == nil {
-		return nil, errors.New("admin: Config.Server must be set, got nil")
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	a := &admin{Config: c, errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
-	var authErr, bodyErr, countErr error
-	a.auth, authErr = bearer.New("petstore admin", a.verifyToken, bearer.Options{TokenName: "admin token", Errors: a.errors})
-	a.newBan, bodyErr = jsonbody.New[NewBan]([]byte(newBanSchema), "#", jsonbody.Options{})
-	a.wrong, countErr = memory.New(memory.Options{Now: c.Now, MaxSubjects: maxGuessers})
-	if err := errors.Join(authErr, bodyErr, countErr); err != nil {
+	var err error
+	if a.newBan, err = jsonbody.New[NewBan]([]byte(newBanSchema), "#", jsonbody.Options{}); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
 	mux := a.routes()
 	return middleware.Chain(a.errors.Mux(mux),
 		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
-		passwordAsToken, a.auth.Identify, a.ownHost, a.sameOrigin), nil
+		a.ownHost, a.sameOrigin), nil
 }
 
 // routes has all endpoints.
 func (a *admin) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
-	mux.Handle("/console/", a.askForToken(a.serving(func(w http.ResponseWriter, r *http.Request, s *Server) error {
+	mux.Handle("/console/", a.guard(a.serving(func(w http.ResponseWriter, r *http.Request, s *Server) error {
 		s.Console.ServeHTTP(w, r)
 		return nil
 	})))

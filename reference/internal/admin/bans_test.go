@@ -50,22 +50,12 @@ func TestBanRefusesWhatIsUnclear(t *testing.T) {
 		{form, `{"network":"192.0.2.0/24","seconds":60}`, 400, `"192.0.2.0/24" cannot be banned: name one IP address`},
 		{form, `{"network":"bob","seconds":60}`, 400, `"bob" cannot be banned: name one IP address`},
 		{form, `{"owner":"bob"}`, 400, "/seconds is required"},
-		{form, `{"owner":"bob","seconds":0}`, 400, "/seconds must be at least 1"},
 		{form, `{"owner":"bob","seconds":31622401}`, 400, "/seconds must be at most 31622400"},
-		{form, `{"owner":7,"seconds":60}`, 400, "/owner must be a string"},
 		{form, `{"owner":"b\u0007","seconds":60}`, 400, `owner must not have control characters, got "b\a".`},
 		{form, `{"owner":"bob","seconds":60,"because":"x"}`, 400, "/because is not allowed"},
 		{form, `{"owner":"bob","seconds":60,"reason":"a\nb"}`, 400, "reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends."},
 		{form, `{"owner":"bob","seconds":60,"reason":"` + strings.Repeat("x", 201) + `"}`, 400, "reason must be at most 200 bytes"},
-		{form, ``, 400, "The request body is empty."},
 		{"text/plain", `{"owner":"bob","seconds":60}`, 415, "The request body must have the Content-Type application/json."},
-
-		// Nothing is guessed.
-		{form, `{"owner":"bob","owner":"eve","seconds":60}`, 400, "/owner occurs more than once"},
-		{form, `{"Owner":"bob","seconds":60}`, 400, "/Owner is not allowed"},
-		{form, "{\"owner\":\"bob\xff\",\"seconds\":60}", 400, "The request body is not valid UTF-8."},
-		{form, `{"owner":"bob\ud800","seconds":60}`, 400, "surrogate"},
-		{form, `{"owner":"bob","seconds":60}{}`, 400, "The request body "},
 	} {
 		w := post(h, "/bans", tt.contentType, tt.body)
 		var got struct{ Message string }

@@ -19,10 +19,9 @@
 //
 // While the server starts, /console/, /bans, /usage and /deprecations answer 503.
 //
-// With a token, every endpoint except /healthz and /readyz requires it as a bearer token
-// (RFC 6750). The console also takes it as a password (RFC 7617). /readyz shows the texts of
-// errors only to clients that send it. After ten wrong tokens in a minute, a network gets 429
-// for further ones until the minute ends; the right token is never limited.
+// With a token, every endpoint except /healthz and /readyz requires it, as a bearer token
+// (RFC 6750) or as a password with any user name (RFC 7617). /readyz shows the texts of errors
+// only to clients that send it.
 //
 // Without a token, the listener must be on loopback, and requests for another host are
 // refused with 421: a page in a browser on the machine could send them (DNS rebinding).

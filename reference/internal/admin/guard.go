@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -10,88 +9,42 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// guard requires the token, if there is one.
-func (a *admin) guard(next http.Handler) http.Handler {
-	if a.Token == "" {
-		return next
+// sentToken returns the token that a request was sent with, or "". Browsers ask for a password
+// (RFC 7617), and cannot send a bearer token (RFC 6750).
+func sentToken(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
 	}
-	return a.auth.Require(next)
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
 }
 
-// passwordAsToken lets a browser open the console: it asks for a password, and cannot send a
-// bearer token.
-func passwordAsToken(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, password, ok := r.BasicAuth(); ok && isConsole(r) {
-			r = r.Clone(r.Context())
-			r.Header.Set("Authorization", "Bearer "+password)
-		}
-		next.ServeHTTP(w, r)
-	})
+// isToken compares digests, so that its duration does not depend on the token, which is too
+// long to guess.
+func (a *admin) isToken(sent string) bool {
+	want, got := sha256.Sum256([]byte(a.Token)), sha256.Sum256([]byte(sent))
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-var (
-	errAskForToken = apierror.New(http.StatusUnauthorized, "missing_admin_token",
-		"The console needs the admin token as the password, with any user name.")
-	errWrongToken = apierror.New(http.StatusUnauthorized, "invalid_admin_token",
-		"The password is not the admin token. The console takes the token as the password, with any user name.")
-)
+var errNoToken = apierror.New(http.StatusUnauthorized, "invalid_admin_token",
+	"The admin token is missing or wrong. Send it as Authorization: Bearer <token>, or as the password with any user name.")
 
-// askForToken is guard for the console. A browser asks its user for the token.
-func (a *admin) askForToken(next http.Handler) http.Handler {
+// guard requires the token, if there is one. A browser asks its user for it.
+func (a *admin) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		outcome := bearer.OutcomeFrom(r.Context())
-		switch {
-		case a.Token == "" || outcome == bearer.Authenticated:
+		if entryOf(r.Context()).trusted {
 			next.ServeHTTP(w, r)
 			return
-		case outcome == bearer.Refused: // too many wrong tokens
-			a.guard(next).ServeHTTP(w, r)
-			return
 		}
-		w.Header().Set("WWW-Authenticate", `Basic realm="petstore admin token", charset="UTF-8"`)
-		if outcome == bearer.Missing {
-			a.errors.Respond(w, r, errAskForToken)
-			return
-		}
-		a.errors.Respond(w, r, errWrongToken)
+		w.Header().Add("WWW-Authenticate", `Basic realm="petstore admin token", charset="UTF-8"`)
+		w.Header().Add("WWW-Authenticate", `Bearer realm="petstore admin"`)
+		a.errors.Respond(w, r, errNoToken)
 	})
-}
-
-// trusted reports whether a request may see the texts of errors.
-func (a *admin) trusted(r *http.Request) bool {
-	_, ok := bearer.FromContext[operator](r.Context())
-	return ok || a.Token == ""
-}
-
-// guesses is how many wrong tokens a network may send in a minute.
-var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-
-// maxGuessers is how many networks are counted.
-const maxGuessers = 4096
-
-// verifyToken compares digests, so that its duration does not depend on the token. The wrong
-// tokens of a network are counted, but never lock out the right one, which is too long to guess.
-func (a *admin) verifyToken(ctx context.Context, sent string) (operator, error) {
-	want, got := sha256.Sum256([]byte(a.Token)), sha256.Sum256([]byte(sent))
-	switch {
-	case a.Token == "":
-		return operator{}, bearer.ErrInvalid
-	case subtle.ConstantTimeCompare(got[:], want[:]) == 1:
-		return operator{}, nil
-	}
-	e := entryOf(ctx)
-	e.outcome = wrongToken
-	d, err := a.wrong.Take(ctx, e.network, guesses, 1)
-	if err == nil && !d.Allowed() {
-		return operator{}, &apierror.Error{Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, RetryAfter: d.RetryAfter,
-			Message: "Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says."}
-	}
-	return operator{}, bearer.ErrInvalid
 }
 
 var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_request",
@@ -153,5 +106,3 @@ func opensConsole(r *http.Request) bool {
 	page := r.URL.Path == "/" || r.URL.Path == "/console/"
 	return page && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
-
-func isConsole(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/console/") }

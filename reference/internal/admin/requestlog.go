@@ -7,16 +7,25 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// An entry is what other parts of the handler add to the log line of a request.
+// An entry is what is known of a request, for its log line among others.
 type entry struct {
 	by      store.Actor // for the audit log
-	network string      // the subject of the client's network
+	trusted bool        // it has the token, or needs none
 	subject string      // the subject to ban or to unban
 	outcome string      // "" if the status says enough
+}
+
+func (a *admin) newEntry(r *http.Request) *entry {
+	e := &entry{by: actor(r), trusted: a.Token == ""}
+	if sent := sentToken(r); !e.trusted && sent != "" {
+		if e.trusted = a.isToken(sent); !e.trusted {
+			e.outcome = wrongToken
+		}
+	}
+	return e
 }
 
 const wrongToken = "wrong token"
@@ -52,7 +61,7 @@ func entryOf(ctx context.Context) *entry {
 func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			e := &entry{by: actor(r), network: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))}
+			e := a.newEntry(r)
 			t := middleware.TrackResponse(w)
 			next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)))
 

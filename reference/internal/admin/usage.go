@@ -67,7 +67,7 @@ func addPlans(ctx context.Context, s *Server, list []store.Key, u *Usage) error 
 		}
 		seen[id] = true
 		if err != nil {
-			u.Plans = append(u.Plans, PlanUsage{Plan: k.Plan, Error: err.Error()})
+			u.Plans = append(u.Plans, PlanUsage{PlanUsage: api.PlanUsage{Plan: k.Plan, Quotas: []api.QuotaUsage{}}, Error: err.Error()})
 			continue
 		}
 		d, err := s.Limiter.Peek(ctx, apikey.OwnerSubject(u.Owner), plan)
@@ -94,15 +94,10 @@ func addLimits(ctx context.Context, s *Server, k store.Key, u *Usage) error {
 
 // addPlan adds the decision of a peek for a plan.
 func addPlan(u *Usage, d *ratelimit.Decision) {
-	p := PlanUsage{Plan: d.Plan.Name(), Quotas: api.QuotasOf(d)}
-	p.Suspended, p.Unlimited = d.Outcome == ratelimit.Suspended, d.Allowed() && engine.Of(d.Plan).Len() == 0
-	if d.StrikesLeft >= 0 {
-		p.StrikesLeft = &d.StrikesLeft
-	}
+	u.Plans = append(u.Plans, PlanUsage{PlanUsage: api.PlanUsageOf(d), Unlimited: d.Allowed() && engine.Of(d.Plan).Len() == 0})
 	if d.Outcome == ratelimit.Banned {
 		u.Ban = &BanEnd{Ends: time.Unix(d.BanEnds, 0).UTC()}
 	}
-	u.Plans = append(u.Plans, p)
 }
 
 // A Usage is what GET /usage answers about one owner.
@@ -119,12 +114,9 @@ type Usage struct {
 // A PlanUsage is what is left for a key of one plan. All keys of an owner share the usage,
 // so the plans of an owner differ only in their limits.
 type PlanUsage struct {
-	Plan        string           `json:"plan"`
-	Quotas      []api.QuotaUsage `json:"quotas,omitempty"`
-	Suspended   bool             `json:"suspended,omitempty"`
-	Unlimited   bool             `json:"unlimited,omitempty"`
-	StrikesLeft *int             `json:"strikesLeft,omitempty"` // nil: the plan never bans
-	Error       string           `json:"error,omitempty"`       // why requests with such a key cannot be served
+	api.PlanUsage
+	Unlimited bool   `json:"unlimited,omitempty"`
+	Error     string `json:"error,omitempty"` // why requests with such a key cannot be served
 }
 
 // A KeyUsage is what is left of the limits of one key alone.

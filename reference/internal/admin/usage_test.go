@@ -85,7 +85,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("GET %s of a banned owner: %s, want the ban", target, got)
 	}
 	s.Plan = func(string, []string) (*ratelimit.Plan, error) { return nil, errors.New("no such plan") }
-	if got := get(); !strings.Contains(got, `"plans":[{"plan":"free","error":"no such plan"},{"plan":"enterprise","error":"no such plan"}]`) {
+	if got := get(); !strings.Contains(got, `"plans":[{"plan":"free","quotas":[],"error":"no such plan"},{"plan":"enterprise","quotas":[],"error":"no such plan"}]`) {
 		t.Errorf("GET %s without the plans: %s, want why", target, got)
 	}
 }

@@ -12,12 +12,17 @@ import (
 )
 
 type usage struct {
+	PlanUsage
+	KeyQuotas []QuotaUsage `json:"keyQuotas,omitempty"`
+	Ban       *ban         `json:"ban,omitempty"`
+}
+
+// A PlanUsage is what is left of a plan, in JSON.
+type PlanUsage struct {
 	Plan        string       `json:"plan"`
 	Quotas      []QuotaUsage `json:"quotas"`
 	Suspended   bool         `json:"suspended,omitempty"`
-	KeyQuotas   []QuotaUsage `json:"keyQuotas,omitempty"`
-	StrikesLeft *int         `json:"strikesLeft,omitempty"`
-	Ban         *ban         `json:"ban,omitempty"`
+	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
 }
 
 // A QuotaUsage is what is left of one quota, in JSON.
@@ -61,16 +66,21 @@ func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request
 
 // usageOf returns the body for an owner, and for the limits of its key if it has any.
 func usageOf(p *peeked) usage {
-	d := &p.caller
-	u := usage{Plan: d.Plan.Name(), Quotas: QuotasOf(d), Suspended: d.Outcome == ratelimit.Suspended}
+	u := usage{PlanUsage: PlanUsageOf(&p.caller)}
 	if p.key.Plan != nil {
 		u.KeyQuotas = QuotasOf(&p.key)
 	}
+	if p.caller.Outcome == ratelimit.Banned {
+		u.Ban = &ban{Ends: p.caller.BanEnds}
+	}
+	return u
+}
+
+// PlanUsageOf returns what a decision says is left of its plan.
+func PlanUsageOf(d *ratelimit.Decision) PlanUsage {
+	u := PlanUsage{Plan: d.Plan.Name(), Quotas: QuotasOf(d), Suspended: d.Outcome == ratelimit.Suspended}
 	if d.StrikesLeft >= 0 {
 		u.StrikesLeft = &d.StrikesLeft
-	}
-	if d.Outcome == ratelimit.Banned {
-		u.Ban = &ban{Ends: d.BanEnds}
 	}
 	return u
 }
