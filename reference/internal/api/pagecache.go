@@ -18,8 +18,7 @@ const (
 
 // A pageCache keeps pages until the store may have changed. It is exact within a server: a
 // request that begins after this server has acknowledged a write does not get a page from
-// before it. After a write of another process it may get one for 10 milliseconds. Requests
-// for a page that is being read wait for it instead of reading it too.
+// before it. After a write of another process it may get one for 10 milliseconds.
 //
 // It relies on [store.PetsVersioner]: a page is kept under the version that the store had
 // before the page was read, and served while the store has the same version, so that
@@ -44,14 +43,8 @@ type keptPages struct {
 	version uint64
 
 	mu    sync.RWMutex
-	pages map[pageKey]*keptPage
-	bytes int // of the pages that were read
-}
-
-// A keptPage is a page that is being read, or was.
-type keptPage struct {
-	page atomic.Pointer[page] // nil: it is being read, or could not be read
-	done chan struct{}        // closed when it was read
+	pages map[pageKey]*page
+	bytes int // of the pages
 }
 
 func newPageCache(pets store.Pets, timeout time.Duration) *pageCache {
@@ -62,47 +55,22 @@ func newPageCache(pets store.Pets, timeout time.Duration) *pageCache {
 	return c
 }
 
-// kept returns a page that is kept, or nil.
-func (c *pageCache) kept(key pageKey) *page {
-	pages := c.now()
-	if pages == nil {
-		return nil
-	}
-	pages.mu.RLock()
-	k := pages.pages[key]
-	pages.mu.RUnlock()
-	if k == nil {
-		return nil
-	}
-	return k.page.Load()
-}
-
 // get returns a page that is kept, or else what read returns, which gets a context with the
-// timeout. If another call reads the page, get waits for it, at most as long.
+// timeout.
 func (c *pageCache) get(ctx context.Context, key pageKey, read func(context.Context) (*page, error)) (*page, error) {
-	if p := c.kept(key); p != nil {
-		return p, nil // without a context, which would cost more than the rest
+	pages := c.now()
+	if pages != nil {
+		if p := pages.of(key); p != nil {
+			return p, nil // without a context, which would cost more than the rest
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	pages := c.now()
-	if pages == nil {
-		return read(ctx)
+	p, err := read(ctx)
+	if err == nil && pages != nil {
+		pages.keep(key, p)
 	}
-	k, first := pages.join(key)
-	if first {
-		return pages.read(ctx, key, k, read)
-	}
-	select {
-	case <-k.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if p := k.page.Load(); p != nil {
-		return p, nil
-	}
-	// The error of the other request can be that of its client, which has disconnected.
-	return read(ctx)
+	return p, err
 }
 
 // now returns the pages of the present version, or nil if there is no version.
@@ -119,59 +87,35 @@ func (c *pageCache) now() *keptPages {
 		if current != nil && current.version == version {
 			return current
 		}
-		next := &keptPages{version: version, pages: make(map[pageKey]*keptPage)}
+		next := &keptPages{version: version, pages: make(map[pageKey]*page)}
 		if c.current.CompareAndSwap(current, next) {
 			return next
 		}
 	}
 }
 
-// join returns the page of a key. If there is none, first is true, and the caller must
-// read it.
-func (p *keptPages) join(key pageKey) (k *keptPage, first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if k := p.pages[key]; k != nil {
-		return k, false
-	}
-	k = &keptPage{done: make(chan struct{})}
-	p.pages[key] = k
-	return k, true
+// of returns the page of a key, or nil.
+func (p *keptPages) of(key pageKey) *page {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.pages[key]
 }
 
-// read reads the page k of a key, for all requests that wait for it. A page that could
-// not be read is not kept.
-func (p *keptPages) read(ctx context.Context, key pageKey, k *keptPage, read func(context.Context) (*page, error)) (done *page, err error) {
-	defer func() { // also after a panic
-		p.finish(key, k, done)
-		close(k.done)
-	}()
-	return read(ctx)
-}
-
-// finish keeps a page that was read, or nil, and forgets other pages if there are too
-// many: any, since those that are asked for often come back at once.
-func (p *keptPages) finish(key pageKey, k *keptPage, done *page) {
+// keep keeps a page that was read, unless another request has read it too, and forgets other
+// pages if there are too many: any, since those that are asked for often come back at once.
+func (p *keptPages) keep(key pageKey, read *page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if done == nil {
-		if p.pages[key] == k {
-			delete(p.pages, key)
-		}
+	if p.pages[key] != nil {
 		return
 	}
-	k.page.Store(done)
-	if p.pages[key] != k {
-		return // forgotten meanwhile
-	}
-	p.bytes += done.size()
+	p.pages[key] = read
+	p.bytes += read.size()
 	for other, old := range p.pages {
 		if p.bytes <= maxKeptBytes && len(p.pages) <= maxKeptPages {
 			return
 		}
 		delete(p.pages, other)
-		if forgotten := old.page.Load(); forgotten != nil {
-			p.bytes -= forgotten.size()
-		}
+		p.bytes -= old.size()
 	}
 }
