@@ -97,7 +97,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 
 	targets := middleware.TargetLimit(MaxTarget, a.errors)
 	site := a.errors.Mux(a.site)
-	service := auth.Require(middleware.Chain(serveRoute(a.errors.Mux(a.service)), enforce...))
+	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), enforce...))
 	gated := middleware.Chain(byPath(service, site),
 		auth.Identify, a.Telemetry.Authentication, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{

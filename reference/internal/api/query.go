@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
@@ -58,13 +57,6 @@ func parseQuery(raw string) (map[string]string, error) {
 	all, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, invalidParameter("The query string is malformed: it contains a semicolon or invalid percent-encoding.")
-	}
-	for name, values := range all {
-		for _, text := range append(values, name) {
-			if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-				return nil, invalidParameter("The query string must be UTF-8 without NUL characters.")
-			}
-		}
 	}
 	known := make(map[string]string, len(listParameters))
 	for _, name := range listParameters {

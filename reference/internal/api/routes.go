@@ -116,10 +116,6 @@ type route struct {
 	pattern string // the path pattern, such as "/v1/pets/{petId}"; "" if no pattern matches
 	site    bool   // a file of the site, which needs no key
 	usage   bool   // the operation getUsage
-
-	// handler is what ServeMux has found, unless the path has wildcards. It is served
-	// without asking ServeMux again.
-	handler http.Handler
 }
 
 // routeOf returns the route of a request. HEAD has the route of GET.
@@ -127,31 +123,16 @@ func (a *api) routeOf(r *http.Request) route {
 	if p := r.URL.EscapedPath(); path.Clean(p) != p {
 		return route{} // ServeMux would redirect, which is answered with 404
 	}
-	h, match := a.service.Handler(r)
+	_, match := a.service.Handler(r)
 	if match == "" {
 		_, match = a.site.Handler(r)
 		return route{pattern: pathOf(match), site: match != ""}
 	}
-	found := route{pattern: pathOf(match), usage: match == http.MethodGet+" "+usagePath, handler: h}
-	if strings.Contains(match, "{") {
-		found.handler = nil
-	}
-	return found
+	return route{pattern: pathOf(match), usage: match == http.MethodGet+" "+usagePath}
 }
 
 // pathOf cuts the method off a pattern.
 func pathOf(pattern string) string {
 	_, p, _ := strings.Cut(pattern, " ")
 	return p
-}
-
-// serveRoute serves requests whose route has a handler, and passes the others on to mux.
-func serveRoute(mux http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if found := requestInfoOf(r.Context()).route; found.handler != nil {
-			found.handler.ServeHTTP(w, r)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
 }
