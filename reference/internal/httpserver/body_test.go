@@ -1,9 +1,7 @@
 package httpserver_test
 
 import (
-	"bufio"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,34 +40,22 @@ func TestAnAnswerDoesNotWaitForTheBody(t *testing.T) {
 		{"the whole body, which is read", readAll, "POST / HTTP/1.1\r\n" + part + "234567890", "1234567890", false},
 		{"no body", readAll, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "", false},
 	} {
-		for _, over := range []string{"TCP", "TLS"} {
-			t.Run(tt.name+" over "+over, func(t *testing.T) {
-				t.Parallel()
-				o := httpserver.Options{ReadTimeout: time.Hour}
-				if over == "TLS" {
-					o = certificate(t)
-					o.ReadTimeout = time.Hour
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t, tt.h, httpserver.Options{ReadTimeout: time.Hour}).dial(t)
+			_, err := io.WriteString(c, tt.request)
+			must(t, err)
+			if _, body := receive(t, c); body != tt.body {
+				t.Errorf("the response is %.20q, want %.20q", body, tt.body)
+			}
+			if tt.closes {
+				if !isClosed(c) {
+					t.Error("the connection stays open, want it closed")
 				}
-				s := serve(t, tt.h, o)
-				dial := s.dial
-				if over == "TLS" {
-					dial = s.dialTLS
-				}
-				c := dial(t)
-				_, err := io.WriteString(c, tt.request)
-				must(t, err)
-				if _, body := receive(t, c); body != tt.body {
-					t.Errorf("the response is %.20q, want %.20q", body, tt.body)
-				}
-				if tt.closes {
-					if !isClosed(c) {
-						t.Error("the connection stays open, want it closed")
-					}
-				} else if resp, _ := exchange(t, c); resp.StatusCode != 200 {
-					t.Errorf("the next request on the connection gets %d", resp.StatusCode)
-				}
-			})
-		}
+			} else if resp, _ := exchange(t, c); resp.StatusCode != 200 {
+				t.Errorf("the next request on the connection gets %d", resp.StatusCode)
+			}
+		})
 	}
 }
 
@@ -91,15 +77,12 @@ func TestAmbiguousRequestsCloseTheConnection(t *testing.T) {
 			}
 			served <- r.URL.Path
 		})
-		plain, secure := serve(t, h, httpserver.Options{}), serve(t, h, certificate(t))
-		for over, c := range map[string]net.Conn{"TCP": plain.dial(t), "TLS": secure.dialTLS(t)} {
-			_, _ = io.WriteString(c, request+"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
-			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-			must(t, err)
-			_, _ = io.Copy(io.Discard, c)
-			if first := <-served; first == "/smuggled" || len(served) > 0 || !resp.Close {
-				t.Errorf("%s over %s: the response closes the connection: %v; requests served after the first: %d", name, over, resp.Close, len(served))
-			}
+		c := serve(t, h, httpserver.Options{}).dial(t)
+		_, _ = io.WriteString(c, request+"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp, _ := receive(t, c)
+		_, _ = io.Copy(io.Discard, c)
+		if first := <-served; first == "/smuggled" || len(served) > 0 || !resp.Close {
+			t.Errorf("%s: the response closes the connection: %v; requests served after the first: %d", name, resp.Close, len(served))
 		}
 	}
 }
