@@ -53,7 +53,7 @@ func lengthOf(body []byte) []string { return []string{strconv.Itoa(len(body))} }
 // one. The ETag of the compressed form is known without compression, so that a 304 costs
 // none. Servers of different versions could compress to different bytes. That would matter
 // for ranges, which are not served.
-func (p *page) compressed(compress func(body []byte) ([]byte, error)) *page {
+func (p *page) compressed() *page {
 	p.gzipTag = []string{strings.TrimSuffix(p.etag[0], `"`) + `-gzip"`}
 	p.gzipped = sync.OnceValues(func() (form, error) {
 		body, err := compress(p.body)
@@ -62,31 +62,18 @@ func (p *page) compressed(compress func(body []byte) ([]byte, error)) *page {
 	return p
 }
 
-// zippers are large, and made once for many bodies.
+// zippers are large, and made once for many bodies. They are fast, since most pages are made
+// for one request or a few.
 var zippers = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for another level
 	return z
 }}
 
-// compressFast is for pages that are made for one request or a few.
-func compressFast(body []byte) ([]byte, error) {
-	z := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(z)
-	return compress(z, body)
-}
-
-// compressWell is for pages that never change.
-func compressWell(body []byte) ([]byte, error) {
-	z, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	return compress(z, body)
-}
-
 // compress writes to memory rather than to the client, so that a slow client does not keep
 // the zipper. Pages keep what it returns.
-func compress(z *gzip.Writer, body []byte) ([]byte, error) {
+func compress(body []byte) ([]byte, error) {
+	z := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(z)
 	var b bytes.Buffer
 	z.Reset(&b)
 	if _, err := z.Write(body); err != nil {

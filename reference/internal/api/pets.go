@@ -77,7 +77,7 @@ func newListPage(q store.ListQuery, found []store.Pet, more bool) (*page, error)
 	p := newPage(body, link)
 	p.varies = true
 	if len(body) >= minCompressed {
-		p = p.compressed(compressFast)
+		p = p.compressed()
 	}
 	return p, nil
 }

@@ -35,14 +35,10 @@ func TestSpansOfRequests(t *testing.T) {
 	}{
 		{"GET", "/v1/pets", auth, 200, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
 		{"HEAD", "/v1/pets/1", auth, 200, "HEAD /v1/pets/{petId}", "/v1/pets/{petId}", codes.Unset, ""},
-		{"GET", "/v1/pets", "", 401, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
-		{"GET", "/v1/pets?limit=x", auth, 400, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
 		{"GET", "/v1/pets/99", auth, 404, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Unset, ""},
 		{"GET", "/v1/secrets/99", auth, 404, "GET", "", codes.Unset, ""},
-		{"DELETE", "/v1/pets/1", auth, 405, "DELETE", "", codes.Unset, ""},
 		{"BREW", "/v1/pets/1", auth, 405, "HTTP", "", codes.Unset, ""},
 		{"GET", "/openapi.json", "", 200, "GET /openapi.json", "/openapi.json", codes.Unset, ""},
-		{"GET", "/v1/pets/500", auth, 500, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "500"},
 		{"GET", "/v1/pets/503", auth, 503, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "503"},
 		{"GET", "/v1/pets/666", auth, 500, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "500"}, // a panic
 	} {

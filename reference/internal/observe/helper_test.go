@@ -2,7 +2,6 @@ package observe_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -141,8 +140,6 @@ type failing struct{ store.Pets }
 
 func (f failing) Pet(ctx context.Context, id int64) (store.Pet, error) {
 	switch id {
-	case 500:
-		return store.Pet{}, errors.New("broken")
 	case 503:
 		return store.Pet{}, store.ErrUnavailable
 	case 666:
