@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
@@ -29,8 +30,16 @@ var (
 		"This Idempotency-Key was used within the last 24 hours with a different request body. Send a new key with each new request.")
 )
 
-// bareKey matches a key without quotes, which the draft does not allow and most clients send.
-var bareKey = regexp.MustCompile(`^[0-9A-Za-z._~:/+=-]+$`)
+var (
+	// bareKey matches a key without quotes, which the draft does not allow and most clients send.
+	bareKey = regexp.MustCompile(`^[0-9A-Za-z._~:/+=-]+$`)
+
+	// quotedKey matches a String of a structured field (RFC 9651 section 3.3.3). Parameters
+	// are refused, because none is defined and the client relies on the key.
+	quotedKey = regexp.MustCompile(`^"(?:[ !#-\[\]-~]|\\["\\])+"$`)
+
+	unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+)
 
 // idempotencyKey returns the value of Idempotency-Key, or "" if the request does not have
 // the field (draft-ietf-httpapi-idempotency-key-header-07 section 2).
@@ -39,41 +48,17 @@ func idempotencyKey(h http.Header) (string, error) {
 	if len(lines) == 0 {
 		return "", nil
 	}
-	key, ok := parseString(lines[0])
-	if bareKey.MatchString(lines[0]) {
-		key, ok = lines[0], true
+	key := ""
+	switch line := lines[0]; {
+	case bareKey.MatchString(line):
+		key = line
+	case quotedKey.MatchString(line):
+		key = unescape.Replace(line[1 : len(line)-1])
 	}
-	if len(lines) > 1 || !ok || key == "" || len(key) > maxIdempotencyKey {
+	if len(lines) > 1 || key == "" || len(key) > maxIdempotencyKey {
 		return "", errIdempotencyKey
 	}
 	return key, nil
-}
-
-// parseString reads a String of a structured field (RFC 9651 section 3.3.3). Parameters
-// are refused, because none is defined and the client relies on the key.
-//
-//	sf-string = DQUOTE *( unescaped / "\" ( DQUOTE / "\" ) ) DQUOTE
-//	unescaped = %x20-21 / %x23-5b / %x5d-7e
-func parseString(text string) (value string, ok bool) {
-	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
-		return "", false
-	}
-	text = text[1 : len(text)-1]
-	b := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			if i++; i == len(text) || text[i] != '"' && text[i] != '\\' {
-				return "", false
-			}
-			b = append(b, text[i])
-		case c < ' ' || c > '~' || c == '"':
-			return "", false
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b), true
 }
 
 // fingerprintOf identifies what a request for createPet asks for, however its body is

@@ -17,7 +17,7 @@ import (
 )
 
 // listParameters are the query parameters of listPets.
-var listParameters = [...]string{"limit", "status", "cursor"}
+var listParameters = []string{"limit", "status", "cursor"}
 
 // parseListQuery reads the query of listPets. Its errors are 400.
 func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
@@ -59,24 +59,18 @@ func parseQuery(raw string) (map[string]string, error) {
 		return nil, invalidParameter("The query string is malformed: it contains a semicolon or invalid percent-encoding.")
 	}
 	known := make(map[string]string, len(listParameters))
-	for _, name := range listParameters {
-		switch values, ok := all[name]; {
-		case !ok:
+	for name, values := range all {
+		base, _, isList := strings.Cut(name, "[")
+		switch {
+		case !slices.Contains(listParameters, base): // ignored
+		case isList:
+			// Some clients send lists as status[]=sold. Ignoring it like an unknown
+			// parameter would return pets that the client did not ask for.
+			return nil, invalidParameter("The parameter " + base + " takes one value, not a list.")
 		case len(values) > 1:
 			return nil, invalidParameter("The parameter " + name + " must not be repeated.")
 		default:
 			known[name] = values[0]
-		}
-	}
-	for name := range all {
-		// Some clients send lists as status[]=sold. Ignoring it like an unknown
-		// parameter would return pets that the client did not ask for.
-		if base, _, isList := strings.Cut(name, "["); isList {
-			for _, name := range listParameters {
-				if base == name {
-					return nil, invalidParameter("The parameter " + name + " takes one value, not a list.")
-				}
-			}
 		}
 	}
 	return known, nil

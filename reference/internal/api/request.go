@@ -15,10 +15,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// requestInfo is what the middlewares share about one request. It is also the
-// context of the request, which saves an allocation.
+// requestInfo is what the middlewares share about one request.
 type requestInfo struct {
-	context.Context
 	route   route
 	network string  // subject of the client without a key
 	proxied error   // why network is that of a proxy; nil: it is that of the client
@@ -26,13 +24,6 @@ type requestInfo struct {
 }
 
 type requestInfoKey struct{}
-
-func (info *requestInfo) Value(key any) any {
-	if _, ok := key.(requestInfoKey); ok {
-		return info
-	}
-	return info.Context.Value(key)
-}
 
 // requestInfoOf returns what addInfo has added to a request.
 func requestInfoOf(ctx context.Context) *requestInfo {
@@ -44,10 +35,10 @@ func requestInfoOf(ctx context.Context) *requestInfo {
 func (a *api) addInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, err := a.client.Resolve(r)
-		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
+		info := &requestInfo{route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
 		logInfo(r, info)
 		r.Pattern = info.route.pattern // for handlers around the API; the mux sets it on the copy
-		next.ServeHTTP(w, r.WithContext(info))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestInfoKey{}, info)))
 	})
 }
 

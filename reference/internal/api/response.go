@@ -149,19 +149,11 @@ func acceptsGzip(lines []string) bool {
 }
 
 // parseWeight reads what follows the semicolon of a weight (RFC 9110 section
-// 12.4.2): "q=" and a number from 0 to 1 with at most three decimals.
+// 12.4.2): "q=" and a number from 0 to 1.
 func parseWeight(text string) (q float64, ok bool) {
 	name, value, _ := strings.Cut(strings.Trim(text, " \t"), "=")
-	if !strings.EqualFold(name, "q") || value == "" || len(value) > len("0.000") {
-		return 0, false
-	}
-	for i, c := range []byte(value) {
-		if (c < '0' || c > '9') && !(c == '.' && i == 1) {
-			return 0, false
-		}
-	}
 	q, err := strconv.ParseFloat(value, 64)
-	return q, err == nil && q <= 1
+	return q, strings.EqualFold(name, "q") && err == nil && q >= 0 && q <= 1
 }
 
 var errUnavailable = &apierror.Error{
