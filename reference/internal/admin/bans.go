@@ -21,14 +21,38 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-func invalidBody(message string) *apierror.Error {
-	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, message)
+func invalid(message string) *apierror.Error {
+	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, message)
 }
 
 var (
-	errNoBanTarget = invalidBody("Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans.")
-	errBanReason   = invalidBody("reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends.")
+	errNoTarget  = invalid("Name an owner or a network: owner, or network with an IP address or a network as in the list of bans.")
+	errBanReason = invalid("reason must be at most 200 bytes of UTF-8, without control characters and without spaces at its ends.")
 )
+
+// subjectOf returns the subject of an owner or of a network, of which one is empty. A network is
+// an address, or a network in the form in which bans are listed.
+func subjectOf(owner, network string) (string, error) {
+	if (owner == "") == (network == "") {
+		return "", errNoTarget
+	}
+	if owner != "" {
+		if err := store.CheckText(owner); err != nil {
+			return "", invalid("owner " + err.Error() + ".")
+		}
+		return apikey.OwnerSubject(owner), nil
+	}
+	addr, err := netip.ParseAddr(network)
+	if err != nil {
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil || clientip.Network(prefix.Addr()) != prefix {
+			return "", invalid(fmt.Sprintf("%q cannot be banned: name one IP address, or its network as in the list of bans, "+
+				"which is an IPv4 /32 or an IPv6 /64. Block larger networks in front of the server.", network))
+		}
+		addr = prefix.Addr()
+	}
+	return clientip.NetworkSubject(addr), nil
+}
 
 // ban bans a subject, and replaces a ban that is in force. The answer is the new ban.
 func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
@@ -36,21 +60,9 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if err != nil {
 		return err
 	}
-	subject, ok := apikey.OwnerSubject(b.Owner), true
-	if b.Owner == "" {
-		subject, ok = networkSubject(b.Network)
-	}
-	switch {
-	case (b.Owner == "") == (b.Network == ""):
-		return errNoBanTarget
-	case !ok:
-		return invalidBody(fmt.Sprintf("%q cannot be banned: name one IP address, or its network as in the list of bans, "+
-			"which is an IPv4 /32 or an IPv6 /64. Block larger networks in front of the server.", b.Network))
-	}
-	if b.Owner != "" {
-		if err := store.CheckText(b.Owner); err != nil {
-			return invalidBody("owner " + err.Error() + ".")
-		}
+	subject, err := subjectOf(b.Owner, b.Network)
+	if err != nil {
+		return err
 	}
 	length := time.Duration(b.Seconds) * time.Second
 	reason, err := plan.CheckBan(subject, length, b.Reason)
@@ -85,17 +97,14 @@ func (a *admin) unseen(ctx context.Context, s *Server, owner, subject string) st
 	return fmt.Sprintf("No request without a valid key from %s is counted at the moment.", strings.TrimPrefix(subject, networkPrefix))
 }
 
-var errNoTarget = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
-	"Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
-
 func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
-	name, value, ok := parameter(r.URL.RawQuery, "owner", "network")
-	subject := apikey.OwnerSubject(value)
-	if name == "network" {
-		subject, ok = networkSubject(value)
+	target := map[string]string{}
+	if name, value, ok := parameter(r.URL.RawQuery, "owner", "network"); ok {
+		target[name] = value
 	}
-	if !ok {
-		return errNoTarget
+	subject, err := subjectOf(target["owner"], target["network"])
+	if err != nil {
+		return err
 	}
 	was, err := s.Limiter.Unban(r.Context(), subject)
 	if err != nil {
@@ -114,20 +123,6 @@ func parameter(query string, names ...string) (name, value string, ok bool) {
 		}
 	}
 	return "", "", false
-}
-
-// networkSubject returns the subject of the network that text names: an address, or a
-// network in the form in which bans are listed.
-func networkSubject(text string) (subject string, ok bool) {
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil || clientip.Network(prefix.Addr()) != prefix {
-			return "", false
-		}
-		addr = prefix.Addr()
-	}
-	return clientip.NetworkSubject(addr), true
 }
 
 // listBans lists the bans in force, those that end last first.
