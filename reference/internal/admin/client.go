@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -21,7 +20,7 @@ import (
 //	client := admin.Client{Addr: "127.0.0.1:9090", Token: token}
 //	bans, err := client.Bans(ctx)
 type Client struct {
-	Addr  string // host and port of the listener
+	Addr  string // host and port of the listener; an unspecified host is this machine
 	Token string // its token; empty: the client sends none
 }
 
@@ -139,7 +138,7 @@ func (c Client) send(ctx context.Context, method, target string, in any) (reply,
 			return reply{}, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+reachable(c.Addr)+target, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.Addr+target, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err
 	}
@@ -167,18 +166,3 @@ func (c Client) send(ctx context.Context, method, target string, in any) (reply,
 }
 
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// reachable replaces an unspecified address, such as 0.0.0.0, by a loopback address.
-func reachable(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return addr
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-		if ip != nil && ip.To4() == nil {
-			host = "::1"
-		}
-	}
-	return net.JoinHostPort(host, port)
-}
