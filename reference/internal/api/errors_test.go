@@ -72,6 +72,7 @@ func situations() []situation {
 		{name: "repeated", request: request{Target: "/v1/pets?limit=1&limit=1"}},
 		{name: "list", request: request{Target: "/v1/pets?status[]=sold"}},
 		{name: "malformed query", request: request{Target: "/v1/pets?limit=%zz"}},
+		{name: "query that is not UTF-8", request: request{Target: "/v1/pets?x=%ff"}},
 		{name: "no key", request: none(list)},
 		{name: "wrong key", request: request{Target: "/v1/pets", Key: new("x")}},
 		{name: "two keys", request: request{Target: "/v1/pets", Header: []string{"Authorization: Bearer x"}}},

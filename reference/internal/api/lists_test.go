@@ -45,7 +45,7 @@ func TestListPets(t *testing.T) {
 		"a status":                {"/v1/pets?status=sold&limit=39", []int64{3, 117}, 39, true},
 		"an exact number of pets": {"/v1/pets?status=sold&limit=40", []int64{3, 120}, 40, false},
 		"encoded parameters":      {"/v1/pets?%6cimit=%33", []int64{1, 3}, 3, true},
-		"unknown parameters":      {"/v1/pets?limit=2&page=7&Limit=9&statuses=x&x&%FF=%00", []int64{1, 2}, 2, true},
+		"unknown parameters":      {"/v1/pets?limit=2&page=7&Limit=9&statuses=x&x", []int64{1, 2}, 2, true},
 	}
 	for name, test := range tests {
 		resp := s.Get(t, test.target)
@@ -72,7 +72,7 @@ func TestListPetsRefuses(t *testing.T) {
 		"status=", "status", "status=Sold", "status=sold,pending", "status=sold&status=pending", "status=sold&status=sold",
 		"status[]=sold", "status[0]=sold", "status=lost", "status=sold%00", "status=%FF", "status=sold%20", "status=*",
 		"cursor=", "cursor=x", "cursor=&cursor=", "cursor=" + strings.Repeat("A", 19), "cursor=" + strings.Repeat("_", 5000),
-		"x=%", "x;y",
+		"x=%FF", "x=%00", "%FF=x", "x=%", "x;y",
 	} {
 		want(t, s.Get(t, "/v1/pets?"+query), 400, "invalid_parameter")
 	}

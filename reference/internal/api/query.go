@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
@@ -58,8 +60,16 @@ func parseQuery(raw string) (map[string]string, error) {
 	if err != nil {
 		return nil, invalidParameter("The query string is malformed: it contains a semicolon or invalid percent-encoding.")
 	}
-	known := make(map[string]string, len(listParameters))
 	for name, values := range all {
+		for _, text := range append(values, name) {
+			if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+				return nil, invalidParameter("The query string must be UTF-8 without NUL characters.")
+			}
+		}
+	}
+	known := make(map[string]string, len(listParameters))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		values := all[name]
 		base, _, isList := strings.Cut(name, "[")
 		switch {
 		case !slices.Contains(listParameters, base): // ignored
