@@ -30,7 +30,7 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 		return store.Pet{}, err
 	}
 	pet = store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
-	err = s.writeStatement(ctx, "create pet", func(ctx context.Context) error {
+	err = s.write(ctx, "create pet", func(ctx context.Context) error {
 		result, err := s.writer.exec(ctx, insertPetText, pet.Name, pet.CategoryID, string(pet.Status))
 		if err != nil {
 			return err

@@ -32,10 +32,9 @@ type writer struct {
 
 // A job is one atomic write.
 type job struct {
-	do     func(context.Context) error
-	single bool // do runs one statement, and fails only if the statement does
-	err    error
-	done   chan struct{}
+	do   func(context.Context) error
+	err  error
+	done chan struct{}
 }
 
 // errClosed is the error of calls after Close.
@@ -58,17 +57,11 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 }
 
 // write runs do in a transaction and returns once it is committed, with the error of do
-// or of the transaction. do must use the context that it gets: that of the caller can
-// end at any time, and the transaction belongs to other callers too.
+// or of the transaction. It may run do again if nothing was stored. do must use the context
+// that it gets: that of the caller can end at any time, and the transaction belongs to other
+// callers too.
 func (s *Store) write(ctx context.Context, doing string, do func(context.Context) error) error {
 	return s.wrap(doing, s.writer.submit(ctx, &job{do: do, done: make(chan struct{})}))
-}
-
-// writeStatement is write for a function that runs a single statement, which practically
-// never fails, and returns its error. It saves the savepoint: if the statement does fail,
-// all jobs of the transaction run again, one by one.
-func (s *Store) writeStatement(ctx context.Context, doing string, do func(context.Context) error) error {
-	return s.wrap(doing, s.writer.submit(ctx, &job{do: do, single: true, done: make(chan struct{})}))
 }
 
 // submit waits until j was run.
@@ -129,19 +122,22 @@ func (w *writer) gather(batch []*job) []*job {
 	return batch
 }
 
-// run commits the jobs together. If one of them aborts the transaction, run commits each
-// job separately, so that no job fails because of another.
+// run commits the jobs together. A job that fails undoes the transaction. Then those before
+// it, it alone, and those after it are run again, so that no job fails because of another.
 func (w *writer) run(batch []*job) {
-	if !w.transact(batch) && len(batch) > 1 {
-		for i := range batch {
-			w.transact(batch[i : i+1])
-		}
+	if len(batch) == 0 {
+		return
+	}
+	if failed := w.transact(batch); failed < len(batch) && len(batch) > 1 {
+		w.run(batch[:failed])
+		w.run(batch[failed : failed+1])
+		w.run(batch[failed+1:])
 	}
 }
 
-// transact runs the jobs in one transaction and sets their errors. It returns false if a
-// job aborted the whole transaction.
-func (w *writer) transact(batch []*job) bool {
+// transact runs the jobs in one transaction and sets their errors. It returns the index of
+// the job that failed, so that nothing is stored, or their number if none did.
+func (w *writer) transact(batch []*job) (failed int) {
 	// Not the context of a caller, which must not interrupt the other callers.
 	ctx := context.Background()
 
@@ -150,18 +146,16 @@ func (w *writer) transact(batch []*job) bool {
 	}
 	if err := w.check(); err != nil {
 		fail(batch, err)
-		return true
+		return len(batch)
 	}
 	if _, err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		fail(batch, fmt.Errorf("begin: %w", err))
-		return true
+		return len(batch)
 	}
-	for _, j := range batch {
-		var lost bool
-		if j.err, lost = w.runJob(ctx, j); lost {
-			fail(batch, j.err)
-			w.exec(ctx, "ROLLBACK") // fails if SQLite has rolled back
-			return false
+	for i, j := range batch {
+		if j.err = j.do(ctx); j.err != nil {
+			w.exec(ctx, "ROLLBACK") // fails if SQLite has rolled back, as on a full disk
+			return i
 		}
 	}
 	_, err := w.exec(ctx, "COMMIT")
@@ -169,43 +163,18 @@ func (w *writer) transact(batch []*job) bool {
 	if err != nil {
 		fail(batch, fmt.Errorf("commit: %w", err))
 		w.exec(ctx, "ROLLBACK")
-		return true
+		return len(batch)
 	}
 	// A write to a file that was deleted must not be acknowledged.
 	if err := w.check(); err != nil {
 		fail(batch, fmt.Errorf("after the commit: %w", err))
 	}
-	return true
+	return len(batch)
 }
 
-// runJob runs one job in a savepoint, so that a failed job changes nothing. It reports
-// whether the whole transaction is lost: SQLite rolls it back when the disk is full or
-// fails.
-func (w *writer) runJob(ctx context.Context, j *job) (err error, lost bool) {
-	if j.single {
-		err := j.do(ctx)
-		return err, err != nil
-	}
-	if _, err := w.exec(ctx, "SAVEPOINT job"); err != nil {
-		return err, true
-	}
-	err = j.do(ctx)
-	if err != nil {
-		if _, undoErr := w.exec(ctx, "ROLLBACK TO job"); undoErr != nil {
-			return err, true
-		}
-	}
-	if _, releaseErr := w.exec(ctx, "RELEASE job"); releaseErr != nil {
-		return errors.Join(err, releaseErr), true
-	}
-	return err, false
-}
-
-// fail sets the error of every job that has none.
+// fail sets the error of every job.
 func fail(batch []*job, err error) {
 	for _, j := range batch {
-		if j.err == nil {
-			j.err = err
-		}
+		j.err = err
 	}
 }
