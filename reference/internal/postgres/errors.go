@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
 
@@ -81,7 +80,7 @@ func passes(err error) bool {
 
 // explain returns the error of a call with what the call was doing.
 func (s *Store) explain(doing string, err error) error {
-	if errors.Is(err, pgx.ErrNoRows) || state(err) == notInRepertoire { // no stored text has NUL or is not UTF-8
+	if state(err) == notInRepertoire { // no stored text has NUL or is not UTF-8
 		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
 	}
 	return explain(doing+": "+s.name, err)

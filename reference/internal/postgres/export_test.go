@@ -29,10 +29,3 @@ func (s *Store) Connect(ctx context.Context, n int) error {
 	}
 	return nil
 }
-
-// The statements that requests run.
-const (
-	ListPetsText   = listPetsText
-	ListStatusText = listStatusText
-	PetText        = petText
-)

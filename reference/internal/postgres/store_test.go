@@ -178,9 +178,9 @@ func TestReadsTakeFewBlocks(t *testing.T) {
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		for _, after := range []int64{0, n / 2, n} {
 			for text, args := range map[string]string{
-				postgres.ListPetsText:   fmt.Sprintf("%d, 21", after),
-				postgres.ListStatusText: fmt.Sprintf("%d, 21, 'available'", after),
-				postgres.PetText:        fmt.Sprint(after),
+				store.ListPetsText:                fmt.Sprintf("%d, 21", after),
+				store.PostgreSQL.ListStatusText(): fmt.Sprintf("%d, 21, 'available'", after),
+				store.PetText:                     fmt.Sprint(after),
 			} {
 				for _, statement := range []string{"SET plan_cache_mode = " + mode, "PREPARE p AS " + text} {
 					_, err := conn.Exec(t.Context(), statement)

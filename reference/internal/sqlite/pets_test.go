@@ -23,8 +23,8 @@ var must = testcheck.NoError
 func TestListIsASearch(t *testing.T) {
 	s := openTest(t)
 	for text, want := range map[string]string{
-		listPetsText:   "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
-		listStatusText: "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
+		store.ListPetsText:            "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
+		store.SQLite.ListStatusText(): "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
 	} {
 		rows, err := s.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3)
 		must(t, err)
@@ -46,22 +46,6 @@ func TestListIsASearch(t *testing.T) {
 			}
 		}
 	}
-}
-
-// What no page can be is an error, and never a panic.
-func FuzzParsePets(f *testing.F) {
-	for _, text := range []string{
-		"", "1 2 sold 3 Rex", "1 2 sold 3 Rex2 -5 available 1 x", "1 2 sold 4 Rex", "1 2 sold -1 Rex", "1", "x 2 sold 3 Rex",
-		"1 2 sold 99999999999999999999 Rex", "1 2 sold  ", " ",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		pets, err := parsePets(text, 3)
-		if err != nil && pets != nil || err == nil && text != "" && len(pets) == 0 {
-			t.Errorf("parsePets(%q) = %v, %v, want pets or an error", text, pets, err)
-		}
-	})
 }
 
 // askedVersion returns the number of what is stored, as if SQLite had not been asked for

@@ -115,6 +115,13 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 				}
 				batch = append(batch, &job{do: do})
 			}
+			tries := 0
+			batch = append(batch, &job{do: func(ctx context.Context) error { // fails only beside others
+				if tries++; tries == 1 {
+					return broken
+				}
+				return s.insert(ctx, "alone")
+			}})
 			s.writer.run(batch)
 			for i, j := range batch {
 				if failing := i == 1 || i == 3 || i == 4; failing != (j.err != nil) {
@@ -124,7 +131,7 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 			// The writer is as good as new.
 			_, err := s.CreatePet(t.Context(), store.NewPet{Name: "next"})
 			must(t, err)
-			if diff := cmp.Diff([]string{"first", "second", "third", "next"}, names(t, s)); diff != "" {
+			if diff := cmp.Diff([]string{"first", "second", "third", "alone", "next"}, names(t, s)); diff != "" {
 				t.Errorf("what is stored (-want +got):\n%s", diff)
 			}
 		})

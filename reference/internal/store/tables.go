@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// Tables implements [Keys], [Audits], [DailyUses], [DeprecatedUses], and CreatePetOnce of [Pets] for
+// Tables implements [Keys], [Audits], [DailyUses], [DeprecatedUses], and [Pets] but for CreatePet, for
 // both databases, which differ in a [Dialect] and in how they read and write.
 type Tables struct {
 	*Dialect
@@ -28,13 +28,14 @@ func NewTables(d *Dialect, read, write Call) Tables { return Tables{d, read, wri
 
 // A Dialect is what the databases do not have in common.
 type Dialect struct {
-	keys     func(sqlkeys.DB) *sqlkeys.Table
-	instant  func(time.Time) any // as an argument, or in JSON
-	day      func(time.Time) any // likewise
-	dayType  string
-	timeType string
-	each     string // the elements of $1, a JSON array, as rows with one column called value
-	unlocked string // at the end of a query: leaves out the rows that others are changing
+	keys        func(sqlkeys.DB) *sqlkeys.Table
+	instant     func(time.Time) any // as an argument, or in JSON
+	day         func(time.Time) any // likewise
+	dayType     string
+	timeType    string
+	each        string // the elements of $1, a JSON array, as rows with one column called value
+	afterStatus string // the pets of status $3 whose IDs are over $1
+	unlocked    string // at the end of a query: leaves out the rows that others are changing
 
 	fingerprint string // of an idempotency key k, in hexadecimal digits
 	lockFirst   string // at the end of a query of an idempotency key k
@@ -51,6 +52,7 @@ var SQLite = &Dialect{
 	day:     func(t time.Time) any { return Day(t).Unix() / secondsPerDay },
 	dayType: "bigint", timeType: "bigint",
 	each:        "json_each($1)",
+	afterStatus: "status = $3 AND id > $1",
 	fingerprint: "lower(hex(k.fingerprint))",
 }
 
@@ -62,6 +64,9 @@ var PostgreSQL = &Dialect{
 	dayType: "date", timeType: "timestamptz",
 	each:     "json_array_elements($1::text::json) AS each (value)",
 	unlocked: "FOR UPDATE SKIP LOCKED",
+	// Only the index by status and ID has the order of a list. With status = $3, PostgreSQL could
+	// read pets of other statuses in order of their IDs, hoping to find enough soon.
+	afterStatus: "(status, id) > ($3, $1) AND status <= $3",
 
 	fingerprint: "encode(k.fingerprint, 'hex')",
 	// The commit of a replay waits for the synchronous standby, because it locks the row.

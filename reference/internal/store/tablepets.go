@@ -10,6 +10,48 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
+// Pet implements [Pets].
+func (t Tables) Pet(ctx context.Context, id int64) (pet Pet, err error) {
+	err = t.read(ctx, "read pet", func(ctx context.Context, db sqlkeys.DB) error {
+		err := row(ctx, db, petColumns(&pet), PetText, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = ErrNotFound
+		}
+		return err
+	})
+	return pet, err
+}
+
+// ListPets implements [Pets].
+func (t Tables) ListPets(ctx context.Context, q ListQuery) (pets []Pet, more bool, err error) {
+	if err := q.Validate(); err != nil {
+		return nil, false, err
+	}
+	// One row over the limit tells whether there are more.
+	text, args := ListPetsText, []any{q.After, q.Limit + 1}
+	if q.Status != "" {
+		text, args = t.ListStatusText(), append(args, string(q.Status))
+	}
+	pets, err = list(ctx, t, "list pets", petColumns, text, args...)
+	if len(pets) > q.Limit {
+		return pets[:q.Limit], true, nil
+	}
+	return pets, false, err
+}
+
+func petColumns(p *Pet) []any { return []any{&p.ID, &p.Name, &p.CategoryID, &p.Status} }
+
+// The statements that read pets. Both databases find the rows in an index, and in order there.
+const (
+	PetText      = `SELECT id, name, category_id, status FROM pets WHERE id = $1`
+	ListPetsText = `SELECT id, name, category_id, status FROM pets WHERE id > $1 ORDER BY id LIMIT $2`
+)
+
+// ListStatusText is [ListPetsText] for the pets of a status, which is a third argument.
+func (d *Dialect) ListStatusText() string {
+	return `SELECT id, name, category_id, status FROM pets WHERE ` + d.afterStatus + ` ORDER BY status, id LIMIT $2`
+}
+
 // CreatePetOnce implements [Pets].
 func (t Tables) CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (pet Pet, replayed bool, err error) {
 	if err := cmp.Or(p.Validate(), k.Validate()); err != nil {
