@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
 // maxAttempts is how often a call is tried that stored nothing.
@@ -27,24 +29,29 @@ func (s *Store) read(ctx context.Context, doing string, do func(context.Context,
 	})
 }
 
-// write runs do, which is one statement, with a connection.
-func (s *Store) write(ctx context.Context, doing string, do func(context.Context, *pgxpool.Conn) error) error {
+// readTables is a [store.Call].
+func (s *Store) readTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
+	return s.read(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error { return do(ctx, s.view(conn)) })
+}
+
+// statement is a [store.Call] for one statement that writes, which is a transaction by itself.
+func (s *Store) statement(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
 	return s.call(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return stored(conn.Conn(), do(ctx, conn))
+		return stored(conn.Conn(), do(ctx, s.view(conn)))
 	})
 }
 
-// transact runs do in a transaction. It may run it again if nothing was stored.
+// transact is a [store.Call] that writes in a transaction.
 //
 // Each statement sees what was committed before it, so that what is read after waiting
 // for a lock is what the lock protects.
-func (s *Store) transact(ctx context.Context, doing string, do func(context.Context, pgx.Tx) error) error {
+func (s *Store) transact(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
 	return s.call(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
 		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 		if err != nil {
 			return err
 		}
-		if err := do(ctx, tx); err != nil {
+		if err := do(ctx, s.view(tx)); err != nil {
 			_ = tx.Rollback(ctx) // or its connection is lost, which does the same
 			return err
 		}

@@ -146,7 +146,7 @@ func open(ctx context.Context, url string, o Options, files fs.FS) (*Store, erro
 	}
 	s := &Store{name: nameOf(config), pool: pool, views: sql.OpenDB(connector{}), timeout: o.Timeout, latest: latest}
 	s.views.SetMaxIdleConns(-1) // each query has another one
-	s.Tables = store.NewTables(store.PostgreSQL, s.readTables, s.writeTables)
+	s.Tables = store.NewTables(store.PostgreSQL, s.readTables, s.transact, s.statement)
 	return s, nil
 }
 

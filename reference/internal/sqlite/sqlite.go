@@ -43,6 +43,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -122,7 +123,7 @@ var (
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	o = o.withDefaults()
 	s := &Store{}
-	s.Tables = store.NewTables(store.SQLite, s.readTables, s.writeTables)
+	s.Tables = store.NewTables(store.SQLite, s.readTables, s.writeTables, s.writeTables)
 	if s.file, err = o.openFile(path); err != nil {
 		return nil, err
 	}
@@ -181,6 +182,29 @@ func (s *Store) open(n int, pragmas ...string) (*sql.DB, error) {
 	return db, err
 }
 
+// CreatePet implements [store.Pets]. It is that of the tables without RETURNING, with which
+// SQLite stores a third fewer pets a second.
+func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, err error) {
+	if err := p.Validate(); err != nil {
+		return store.Pet{}, err
+	}
+	pet = store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
+	err = s.write(ctx, "create pet", func(ctx context.Context) error {
+		result, err := s.writer.exec(ctx, insertPetText, pet.Name, pet.CategoryID, string(pet.Status))
+		if err != nil {
+			return err
+		}
+		pet.ID, err = result.LastInsertId()
+		return err
+	})
+	if err != nil {
+		return store.Pet{}, err
+	}
+	return pet, nil
+}
+
+const insertPetText = `INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)`
+
 // Ping returns an error if the database cannot be read, or if its files are not where
 // they were opened.
 func (s *Store) Ping(ctx context.Context) error {
@@ -220,60 +244,6 @@ func (s *Store) wrap(doing string, err error) error {
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-}
-
-// PetsVersion returns a number that changes with each commit of this store at once, and
-// with those of others, to whatever they are, after at most 10 milliseconds. See
-// [store.PetsVersioner].
-func (s *Store) PetsVersion() (version uint64, ok bool) { return s.watch.now() }
-
-// askInterval is the time between two questions of a watch. Each takes some microseconds
-// and one caller at a time, so that not every request can ask.
-const askInterval = 10 * time.Millisecond
-
-// A watch notices commits: those of this store are reported to it, and SQLite knows those of
-// others.
-type watch struct {
-	db      *sql.DB // one connection that does nothing else: what it commits is not counted
-	opened  time.Time
-	version atomic.Uint64
-	asked   atomic.Int64 // nanoseconds after opened
-
-	asking sync.Mutex
-	last   int64 // the answer; needs asking
-}
-
-func newWatch(db *sql.DB) (*watch, error) {
-	w := &watch{db: db, opened: time.Now()}
-	return w, w.ask()
-}
-
-// committed is called after a commit, and before it is acknowledged.
-func (w *watch) committed() { w.version.Add(1) }
-
-func (w *watch) now() (version uint64, ok bool) {
-	if time.Since(w.opened)-time.Duration(w.asked.Load()) >= askInterval && w.asking.TryLock() {
-		defer w.asking.Unlock()
-		if w.ask() != nil {
-			return 0, false
-		}
-	}
-	return w.version.Load(), true
-}
-
-// ask asks SQLite whether others have committed. It needs asking.
-func (w *watch) ask() error {
-	at := time.Since(w.opened)
-	var answer int64
-	if err := w.db.QueryRow("PRAGMA data_version").Scan(&answer); err != nil {
-		return err
-	}
-	if answer != w.last {
-		w.last = answer
-		w.version.Add(1)
-	}
-	w.asked.Store(int64(at))
-	return nil
 }
 
 // prepared runs statements that it prepares once. They live as long as what they run on.

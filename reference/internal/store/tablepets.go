@@ -10,6 +10,28 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
+// CreatePet implements [Pets].
+func (t Tables) CreatePet(ctx context.Context, p NewPet) (pet Pet, err error) {
+	if err := p.Validate(); err != nil {
+		return Pet{}, err
+	}
+	err = t.statement(ctx, "create pet", func(ctx context.Context, db sqlkeys.DB) (err error) {
+		pet, err = insertPet(ctx, db, p)
+		return err
+	})
+	if err != nil {
+		return Pet{}, err
+	}
+	return pet, nil
+}
+
+func insertPet(ctx context.Context, db sqlkeys.DB, p NewPet) (Pet, error) {
+	pet := Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, Available)}
+	err := row(ctx, db, []any{&pet.ID}, `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`,
+		pet.Name, pet.CategoryID, string(pet.Status))
+	return pet, err
+}
+
 // Pet implements [Pets].
 func (t Tables) Pet(ctx context.Context, id int64) (pet Pet, err error) {
 	err = t.read(ctx, "read pet", func(ctx context.Context, db sqlkeys.DB) error {
@@ -61,9 +83,7 @@ func (t Tables) CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (
 		if pet, replayed, err = t.firstPet(ctx, db, k); replayed || err != nil {
 			return err
 		}
-		pet = Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, Available)}
-		if err = row(ctx, db, []any{&pet.ID}, `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`,
-			pet.Name, pet.CategoryID, string(pet.Status)); err != nil {
+		if pet, err = insertPet(ctx, db, p); err != nil {
 			return err
 		}
 		return t.addOnce(ctx, db, k, pet.ID)

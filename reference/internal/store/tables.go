@@ -12,19 +12,21 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// Tables implements [Keys], [Audits], [DailyUses], [DeprecatedUses], and [Pets] but for CreatePet, for
-// both databases, which differ in a [Dialect] and in how they read and write.
+// Tables implements [Pets], [Keys], [Audits], [DailyUses] and [DeprecatedUses] for both databases,
+// which differ in a [Dialect] and in how they read and write.
 type Tables struct {
 	*Dialect
-	read, write Call
+	read, write, statement Call
 }
 
 // A Call calls do with a database to read from, or in a transaction, and returns the error of do
 // or of the database, with what the call was doing. It may call do again if nothing was stored.
 type Call func(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error
 
-// NewTables returns the tables of a store.
-func NewTables(d *Dialect, read, write Call) Tables { return Tables{d, read, write} }
+// NewTables returns the tables of a store. Statement is write for what runs one statement.
+func NewTables(d *Dialect, read, write, statement Call) Tables {
+	return Tables{d, read, write, statement}
+}
 
 // A Dialect is what the databases do not have in common.
 type Dialect struct {

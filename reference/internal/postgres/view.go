@@ -8,20 +8,9 @@ import (
 	"io"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
-
-// readTables is a [store.Call].
-func (s *Store) readTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
-	return s.read(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error { return do(ctx, s.view(conn)) })
-}
-
-// writeTables is a [store.Call].
-func (s *Store) writeTables(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error {
-	return s.transact(ctx, doing, func(ctx context.Context, tx pgx.Tx) error { return do(ctx, s.view(tx)) })
-}
 
 // A querier is a connection or a transaction.
 type querier interface {
