@@ -45,7 +45,7 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 	if err != nil {
 		return Report{}, err
 	}
-	if r, err = partial.verify(ctx); err != nil {
+	if r, err = partial.verifyCopy(ctx); err != nil {
 		_ = os.Remove(partial.path)
 		return Report{}, err
 	}
@@ -56,11 +56,8 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 // too.
 func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string) (partial file, version int64, err error) {
 	err = f.snapshot(ctx, db, func(conn *sql.Conn) (err error) {
-		if version, err = f.inspect(ctx, conn); err != nil {
+		if version, err = f.inspectFilled(ctx, conn); err != nil {
 			return err
-		}
-		if version == 0 {
-			return fmt.Errorf("database %s is empty", f.name)
 		}
 		partial, err = f.copyPartial(ctx, conn, to)
 		return err
@@ -68,35 +65,50 @@ func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string) (partial 
 	return partial, version, err
 }
 
-// verify examines a copy that nothing else uses. It returns an error unless SQLite finds it
-// whole, each row refers to rows that exist, and the schema is that of this program.
-func (f file) verify(ctx context.Context) (r Report, err error) {
+// inspectFilled is inspect for a file that must have a schema.
+func (f file) inspectFilled(ctx context.Context, conn *sql.Conn) (version int64, err error) {
+	version, err = f.inspect(ctx, conn)
+	if err == nil && version == 0 {
+		err = fmt.Errorf("database %s is empty", f.name)
+	}
+	return version, err
+}
+
+// verifyCopy is verify for a copy that nothing else uses.
+func (f file) verifyCopy(ctx context.Context) (r Report, err error) {
 	db, err := f.connect(1, "query_only(1)")
 	if err != nil {
 		return r, err
 	}
 	defer db.Close()
 	err = f.snapshot(ctx, db, func(conn *sql.Conn) error {
-		if r.Schema, err = f.inspect(ctx, conn); err != nil {
-			return err
-		}
-		f.progress("checking", 0, 0)
-		for _, text := range []string{integrityText, referencesText} {
-			problems, err := allRows(ctx, conn, scanText, text)
-			if err != nil {
-				return f.explain("check", err)
-			}
-			if len(problems) > 0 && problems[0] != "ok" {
-				return fmt.Errorf("database %s is damaged: %s", f.name, strings.Join(strings.Fields(problems[0]), " "))
-			}
-		}
-		err = conn.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM keys)`).Scan(&r.Pets, &r.Keys)
-		if err != nil {
-			return f.explain("check", err)
-		}
-		return nil
+		r, err = f.verify(ctx, conn)
+		return err
 	})
 	return r, err
+}
+
+// verify returns an error unless SQLite finds the file whole, each row refers to rows that
+// exist, and the schema is that of this program.
+func (f file) verify(ctx context.Context, conn *sql.Conn) (r Report, err error) {
+	if r.Schema, err = f.inspectFilled(ctx, conn); err != nil {
+		return r, err
+	}
+	f.progress("checking", 0, 0)
+	for _, text := range []string{integrityText, referencesText} {
+		problems, err := allRows(ctx, conn, scanText, text)
+		if err != nil {
+			return r, f.explain("check", err)
+		}
+		if len(problems) > 0 && problems[0] != "ok" {
+			return r, fmt.Errorf("database %s is damaged: %s", f.name, strings.Join(strings.Fields(problems[0]), " "))
+		}
+	}
+	err = conn.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM keys)`).Scan(&r.Pets, &r.Keys)
+	if err != nil {
+		return r, f.explain("check", err)
+	}
+	return r, nil
 }
 
 // What is wrong with a file. Of what is not in a table, SQLite reports all in one row.

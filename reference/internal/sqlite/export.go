@@ -4,10 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,72 +12,71 @@ import (
 )
 
 // Export calls do with everything in the database in the file at path: a backup, or the
-// file of a server that has stopped. It works on a copy with the newest schema, which is
-// deleted when do returns, in the directory for temporary files. The file is not changed;
-// only a log that a killed process has left is moved into it, as by every program that
-// opens it.
+// file of a server that has stopped. Other processes are kept out until do returns. The file
+// is not changed; only a log that a killed process has left is moved into it, as by every
+// program that opens it.
 //
-// A file that is damaged, or that another process has open, is refused. The error wraps
-// [fs.ErrNotExist] if there is no file, or is that of do.
-func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (err error) {
+// A file that is damaged or of an older version, or that another process has open, is
+// refused. The error wraps [fs.ErrNotExist] if there is no file, or is that of do.
+func Export(ctx context.Context, path string, o Options, do func(store.Export) error) error {
 	f, err := o.existingFile(path)
 	if err != nil {
 		return err
 	}
-	if err := f.checkUnused(ctx); err != nil {
-		return err
-	}
-	// Only this user can read the directory.
-	dir, err := os.MkdirTemp("", "petstore-import-*")
-	if err != nil { // which must not be taken for one about the file
-		return fmt.Errorf("copy database %s first: %v; set TMPDIR to another directory", f.name, err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	next, _, _, err := f.copyUpgraded(ctx, filepath.Join(dir, "copy"))
+	db, err := f.connectAlone()
 	if err != nil {
 		return err
 	}
-	db, err := next.connect(1)
+	defer db.Close()
+	_, latest, err := newProvider(db)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	err = f.snapshot(ctx, db, func(conn *sql.Conn) error {
+		r, err := f.verify(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if r.Schema < latest {
+			return fmt.Errorf("database %s has schema %d, this version needs %d; run petstore migrate for it first", f.name, r.Schema, latest)
+		}
+		x, err := f.export(ctx, conn)
+		if err != nil {
+			return err
+		}
+		return do(x)
+	})
+	if isBusy(err) {
+		return inUse(f.name)
+	}
+	return err
+}
+
+// connectAlone returns a connection that keeps other processes out once it has read, or that
+// only reads a file that this user may not write to.
+func (f file) connectAlone() (*sql.DB, error) {
+	if f.checkAccess() != nil {
+		return f.connectReadOnly()
+	}
+	return f.connect(1, "locking_mode(EXCLUSIVE)")
+}
+
+func (f file) export(ctx context.Context, conn *sql.Conn) (store.Export, error) {
 	x := store.Export{From: printable(f.path)}
 	var done, total int64 // rows
 	for _, t := range exported {
-		table, rows, err := exportTable(ctx, db, t.name, t.columns, func() {
+		table, rows, err := exportTable(ctx, conn, t.name, t.columns, func() {
 			if done++; done%1000 == 0 {
 				f.progress("importing", done, total)
 			}
 		})
 		total += rows
 		if err != nil {
-			return f.explain("read", err)
+			return x, f.explain("read", err)
 		}
 		x.Tables = append(x.Tables, table)
 	}
-	return do(x)
-}
-
-// checkUnused returns an error if another process has the file open, such as a server, which may
-// write more. A file that this user may not write to is not examined.
-func (f file) checkUnused(ctx context.Context) error {
-	if f.checkAccess() != nil {
-		return nil
-	}
-	db, err := f.connect(1, "locking_mode(EXCLUSIVE)")
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	var one int
-	if err := db.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema").Scan(&one); isBusy(err) {
-		return inUse(f.name)
-	}
-	return ctx.Err() // whatever else is wrong with the file is found later
+	return x, nil
 }
 
 // exported are the tables of an export and their columns, which have the same names in
@@ -120,7 +116,7 @@ const lastIDText = `SELECT coalesce(max(id), 0) FROM (SELECT id FROM %[1]s UNION
 
 // exportTable returns a table of a file that does not change, and the number of its rows.
 // These keep the only connection while they are iterated; read is called after each.
-func exportTable(ctx context.Context, on *sql.DB, name, columns string, read func()) (t store.Table, rows int64, err error) {
+func exportTable(ctx context.Context, on *sql.Conn, name, columns string, read func()) (t store.Table, rows int64, err error) {
 	t = store.Table{Name: name, Columns: strings.Split(columns, ", ")}
 	if err := on.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&rows); err != nil {
 		return t, 0, err

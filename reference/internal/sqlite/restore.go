@@ -182,7 +182,7 @@ func (f file) copyUpgraded(ctx context.Context, to string) (next file, version i
 		err = errors.Join(err, db.Close())
 	}
 	if err == nil {
-		r, err = next.verify(ctx)
+		r, err = next.verifyCopy(ctx)
 	}
 	if err != nil {
 		_ = os.Remove(next.path)
