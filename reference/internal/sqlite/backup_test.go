@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -125,7 +124,8 @@ func TestProgress(t *testing.T) {
 // export returns the names of the pets of an export.
 func export(t *testing.T, path string) (names []string, err error) {
 	t.Helper()
-	err = sqlite.Export(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, func(x store.Export) error {
+	sqlite.ShortenBusyTimeout(t)
+	err = sqlite.Export(t.Context(), path, sqlite.Options{}, func(x store.Export) error {
 		for _, table := range x.Tables {
 			for row, err := range table.Rows {
 				if err != nil {
@@ -136,7 +136,7 @@ func export(t *testing.T, path string) (names []string, err error) {
 				}
 			}
 		}
-		if _, err := sqlite.Open(t.Context(), path, sqlite.Options{BusyTimeout: 1}); err == nil {
+		if _, err := sqlite.Open(t.Context(), path, sqlite.Options{}); err == nil {
 			t.Error("a server can open the database during an export")
 		}
 		return nil

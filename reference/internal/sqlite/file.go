@@ -21,19 +21,17 @@ import (
 type file struct {
 	name string // as given, for messages
 	path string // absolute
-	busy time.Duration
 
-	progress func(doing string, done, total int64) // as Options.Progress, never nil
+	report func(doing string, done, total int64) // as Options.Progress
 }
 
 // file returns the file at path, whether or not there is one.
 func (o Options) file(path string) (file, error) {
-	o = o.withDefaults()
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return file{}, fmt.Errorf("database %s: %w", path, err)
 	}
-	return file{path, abs, o.BusyTimeout, o.Progress}, nil
+	return file{path, abs, o.Progress}, nil
 }
 
 // existingFile returns the regular file at path. Its error wraps [fs.ErrNotExist] if there is
@@ -77,6 +75,13 @@ func (f file) create() error {
 		return fmt.Errorf("create database %s: cannot write in the directory %s: %w", f.name, filepath.Dir(f.path), withoutPath(err))
 	}
 	return nil
+}
+
+// progress says how far something is, if somebody wants to know.
+func (f file) progress(doing string, done, total int64) {
+	if f.report != nil {
+		f.report(doing, done, total)
+	}
 }
 
 // at returns another file, which messages call by the same name.
@@ -155,7 +160,7 @@ func (f file) dsn(mode string, pragmas ...string) string {
 	parameters := url.Values{
 		"mode": {mode},
 		"_pragma": append([]string{
-			fmt.Sprintf("busy_timeout(%d)", f.busy.Milliseconds()),
+			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 			"trusted_schema(0)",
 			"foreign_keys(1)",
 			"synchronous(FULL)",
@@ -198,7 +203,7 @@ func (f file) useWAL(ctx context.Context, db *sql.DB) error {
 		var mode string
 		err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
 		switch {
-		case isBusy(err) && waited < f.busy:
+		case isBusy(err) && waited < busyTimeout:
 			time.Sleep(pause)
 		case err != nil:
 			return f.explain("open", err)

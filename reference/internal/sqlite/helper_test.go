@@ -33,7 +33,6 @@ var programs = map[string]func(ctx context.Context, path string) error{
 	"open":                openOnly,
 	"back up":             backUp,
 	"restore without end": restoreWithoutEnd,
-	"open without end":    openWithoutEnd,
 }
 
 const (

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -148,7 +147,8 @@ func TestProcessesShareADatabase(t *testing.T) {
 
 func TestBusyDatabase(t *testing.T) {
 	path := tempDatabase(t)
-	s := open(t, path, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	sqlite.ShortenBusyTimeout(t)
+	s := open(t, path, sqlite.Options{})
 	other := raw(t, path)
 	execute(t, other, "BEGIN IMMEDIATE")
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
@@ -188,7 +187,8 @@ func TestRefusedWhileTheDatabaseIsOpen(t *testing.T) {
 	path, _ := filled(t)
 	saved := backup(t, path)
 	s := open(t, path, sqlite.Options{})
-	_, restoreErr := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	sqlite.ShortenBusyTimeout(t)
+	_, restoreErr := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
 	_, exportErr := export(t, path)
 	for doing, err := range map[string]error{"Restore": restoreErr, "Export": exportErr} {
 		if want := path + " is in use by another process, such as a server; stop it first"; err == nil || !strings.Contains(err.Error(), want) {

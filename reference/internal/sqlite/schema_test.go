@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // Version is the version of the schema of this program.
@@ -28,6 +29,13 @@ func AddMigrations(t *testing.T, texts ...string) {
 	}
 	migrations = files
 	t.Cleanup(func() { migrations = own })
+}
+
+// ShortenBusyTimeout has calls wait for 20 milliseconds until the test ends.
+func ShortenBusyTimeout(t *testing.T) {
+	before := busyTimeout
+	busyTimeout = 20 * time.Millisecond
+	t.Cleanup(func() { busyTimeout = before })
 }
 
 func TestConnectionsAreSafe(t *testing.T) {

@@ -18,7 +18,7 @@
 //
 // Any number of processes may have the file open, such as a server and the command
 // that creates a key. Each sees what the others have committed. SQLite has one writer
-// at a time: another one waits, up to Options.BusyTimeout. The file must be on a local
+// at a time: another one waits for five seconds at most. The file must be on a local
 // disk, as WAL requires.
 //
 // [Store.PetsVersion] tells whether any of them has written since an earlier call, so that a
@@ -61,10 +61,6 @@ import (
 
 // Options are optional settings of the functions of this package. The zero value works.
 type Options struct {
-	// BusyTimeout is how long a call waits for another process that locks the file,
-	// in whole milliseconds, not negative. Zero: five seconds.
-	BusyTimeout time.Duration
-
 	// OnUpgrade is called before a file of an older version is upgraded, when the copy
 	// of it is complete.
 	OnUpgrade func(Upgrade)
@@ -85,15 +81,8 @@ const walLimit = 4 << 20
 // readers is the number of connections for reading.
 const readers = 8
 
-func (o Options) withDefaults() Options {
-	if o.BusyTimeout == 0 {
-		o.BusyTimeout = 5 * time.Second
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, int64, int64) {}
-	}
-	return o
-}
+// busyTimeout is how long a call waits for another process that locks the file. Tests shorten it.
+var busyTimeout = 5 * time.Second
 
 // A Store is a database of pets, keys, the audit log and counted use in one file. [Open] returns
 // one. It is safe for concurrent use.
@@ -121,7 +110,6 @@ var (
 // Errors tell an operator what to do about a file that is not a database, that belongs
 // to another program or a newer version, or that cannot be written.
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
-	o = o.withDefaults()
 	s := &Store{}
 	s.Tables = store.NewTables(store.SQLite, s.readTables, s.writeTables, s.writeTables)
 	if s.file, err = o.openFile(path); err != nil {
