@@ -63,7 +63,7 @@ func alter(t testing.TB, url string, settings ...string) {
 	t.Helper()
 	name := query[string](t, url, "SELECT current_database()")
 	for _, s := range settings {
-		postgrestest.Exec(t, url, "ALTER DATABASE "+name+" "+s)
+		postgrestest.Exec(t, url, "ALTER DATABASE "+name+" SET "+s)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -92,59 +91,49 @@ func TestImportModes(t *testing.T) {
 // Whatever ends an import in the middle, nothing of it is left.
 func TestImportIsAllOrNothing(t *testing.T) {
 	const n = 20_000
-	ctx, cancel := context.WithCancel(t.Context())
 	errSource := errors.New("the file cannot be read")
 	for name, tt := range map[string]struct {
-		end    func() error // in the middle
+		end    func(t *testing.T, url string, cancel func()) error // in the middle
 		change func(store.Export)
-		is     error
+		is     error // of those that callers branch on
 		want   string
 	}{
-		"its source fails":  {end: func() error { return errSource }, is: errSource, want: "the file cannot be read"},
-		"it is interrupted": {end: func() error { cancel(); return nil }, is: context.Canceled, want: "context canceled"},
+		"its source fails": {end: func(*testing.T, string, func()) error { return errSource }, is: errSource, want: "the file cannot be read"},
+		"it is interrupted": {end: func(_ *testing.T, _ string, cancel func()) error {
+			cancel()
+			return nil
+		}, is: context.Canceled, want: "context canceled"},
+		"its connection is lost": {end: func(t *testing.T, url string, _ func()) error {
+			postgrestest.Exec(t, url, "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()")
+			return nil
+		}, is: store.ErrUnavailable},
 		"a row is refused":  {change: func(x store.Export) { x.Tables[1] = requestOf(n + 1) }, want: "idempotency_keys"},
 		"a text is refused": {change: func(x store.Export) { x.Tables[0].Rows = row(1, "a\x00", 1, "sold") }, want: "SQLSTATE 22021"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, postgrestest.Database(t), postgres.Options{})
-			of := t.Context()
+			url := postgrestest.Database(t)
+			s := open(t, url, postgres.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			x := exportOf(n, func(i int64) error {
 				if i == n-1000 && tt.end != nil {
-					return tt.end()
+					return tt.end(t, url, cancel)
 				}
 				return nil
 			})
 			if tt.change != nil {
 				tt.change(x)
 			}
-			if tt.is == context.Canceled {
-				of = ctx
-			}
-			_, err := s.Import(of, x, importer, noon)
+			_, err := s.Import(ctx, x, importer, noon)
 			checkText(t, err, "copy the rows: ", tt.want)
-			if tt.is != nil && !errors.Is(err, tt.is) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNotFound) {
-				t.Errorf("Import = %v, want an error that wraps %v alone", err, tt.is)
+			for _, kind := range []error{errSource, context.Canceled, store.ErrUnavailable, store.ErrNotFound} {
+				if errors.Is(err, kind) != (kind == tt.is) {
+					t.Errorf("Import = %v, want an error that wraps %v alone", err, tt.is)
+				}
 			}
 			checkEmpty(t, s)
 		})
 	}
-}
-
-// The same if the server is killed.
-func TestImportWhoseServerIsKilled(t *testing.T) {
-	testenv.Long(t, "kills a server")
-	t.Parallel()
-	server := postgrestest.Start(t)
-	s := open(t, server.URL("postgres"), postgres.Options{})
-	_, err := s.Import(t.Context(), exportOf(100_000, func(i int64) error {
-		if i == 90_000 {
-			server.Kill()
-		}
-		return nil
-	}), importer, noon)
-	checkUnavailable(t, err, "copy the rows: ")
-	server.Restart()
-	checkEmpty(t, s)
 }
 
 // The user of the servers cannot import if it does not own the tables.
