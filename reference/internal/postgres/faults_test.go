@@ -461,6 +461,9 @@ func TestErrorsOfTheServer(t *testing.T) {
 		"55P03": {false, "SQLSTATE 55P03"},
 		"40001": {false, "SQLSTATE 40001"},
 		"25006": {false, "SQLSTATE 25006"},
+		// From a pooler that gives the statements of a session to several connections.
+		"26000": {true, "add default_query_exec_mode=exec to the URL"},
+		"42P05": {true, "add default_query_exec_mode=exec to the URL"},
 		"42501": {true, "lacks rights on its tables"},
 		"42P01": {true, "check the search_path"},
 		"42703": {true, "check the search_path"},

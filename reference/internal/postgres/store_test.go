@@ -211,26 +211,6 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// Through PgBouncer in transaction mode, the statement that one connection has prepared is
-// not known to the next.
-func TestAPoolerWithPreparedStatements(t *testing.T) {
-	url := postgrestest.Pooled(t, postgrestest.Database(t))
-	for range 20 {
-		s, err := postgres.Open(t.Context(), url, postgres.Options{})
-		if err == nil {
-			if _, err = s.Pet(t.Context(), 1); errors.Is(err, store.ErrNotFound) {
-				err = nil
-			}
-			s.Close()
-		}
-		if err != nil {
-			checkText(t, err, "add default_query_exec_mode=exec to the URL")
-			return
-		}
-	}
-	t.Skip("skipped: this PgBouncer prepares statements for its clients")
-}
-
 // Imports and upgrades take as long as they need, though others limit statements and pauses
 // of this database. The lock of an upgrade is in a transaction that is idle meanwhile.
 func TestLongWorkHasNoTimeLimit(t *testing.T) {

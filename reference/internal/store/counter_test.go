@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -78,6 +77,9 @@ func TestDailyUseIsCountedPerOwnerAndDay(t *testing.T) {
 	wg.Wait()
 	d.Count("bob", false)
 	today := store.DailyUse{Owner: "ada", Day: midnight, Allowed: 400, Denied: 400}
+	if every := d.Task(db).Every; every != 10*time.Second {
+		t.Errorf("daily use is saved every %v, want 10 s", every)
+	}
 	checkDays(t, d, db, "ada", noon, today)
 	for range 2 { // the second time there is nothing to save
 		must(t, d.Task(db).Save(t.Context()))
@@ -162,43 +164,6 @@ func TestOldDaysAreRemovedOnceADay(t *testing.T) {
 	}
 }
 
-func TestDailyUseIsSavedEveryTenSecondsAndAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := store.NewDailyCounter(time.Now)
-		db := &sums{}
-		s := store.StartSaver(slog.New(slog.DiscardHandler), d.Task(db))
-		for second := 1; second <= 20; second++ {
-			d.Count("ada", true)
-			time.Sleep(time.Second)
-			synctest.Wait()
-			if want := second / 10; db.writes != want {
-				t.Errorf("after %d s: %d writes, want %d", second, db.writes, want)
-			}
-		}
-		d.Count("ada", true)
-		if err := s.Close(); err != nil || db.allowed != 21 {
-			t.Errorf("Close = %v after %d requests were saved, want nil and all 21", err, db.allowed)
-		}
-	})
-}
-
-// sums adds up what is written.
-type sums struct {
-	store.DailyUses
-	writes  int
-	allowed int64
-}
-
-func (s *sums) AddDailyUse(_ context.Context, uses ...store.DailyUse) error {
-	s.writes++
-	for _, u := range uses {
-		s.allowed += u.Allowed
-	}
-	return nil
-}
-
-func (*sums) PruneDailyUse(context.Context, time.Time) error { return nil }
-
 // A list in the middle of a save sees each request once.
 func TestAListDuringASaveIsWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -242,30 +207,14 @@ func (s *slow) ListDailyUse(context.Context, string, time.Time) ([]store.DailyUs
 
 func (*slow) PruneDailyUse(context.Context, time.Time) error { return nil }
 
-// uses adds up counts.
-type uses struct {
-	sums map[string]int64
-	last map[string]time.Time
-}
-
-func (u *uses) AddDeprecatedUse(_ context.Context, add ...store.DeprecatedUse) error {
-	for _, a := range add {
-		if err := a.Validate(); err != nil {
-			return err
-		}
-		u.sums[a.Operation+" "+a.Owner] += a.Count
-		u.last[a.Operation+" "+a.Owner] = a.Last
-	}
-	return nil
-}
-
-func (u *uses) ListDeprecatedUse(context.Context, time.Time) ([]store.DeprecatedUse, error) {
-	return nil, nil
-}
-
-func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
-	now := noon
+// Each use counts for the day on which it was, also if the database was away at midnight.
+func TestDeprecatedUseIsCountedPerOwnerAndDay(t *testing.T) {
+	first := midnight.Add(24*time.Hour - time.Microsecond)
+	now := first
 	d := store.NewDeprecatedCounter(func() time.Time { return now })
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	must(t, err)
+	defer db.Close()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -275,41 +224,23 @@ func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	now = noon.Add(time.Minute)
 	d.Count("getPet", "bob")
+	now = now.Add(time.Microsecond)
+	d.Count("getPet", "ada")
 	d.Count("listPets", "ada")
-
-	db := &uses{sums: map[string]int64{}, last: map[string]time.Time{}}
-	must(t, d.Task(db).Save(t.Context()))
-	want := map[string]int64{"getPet ada": 400, "getPet bob": 1, "listPets ada": 1}
-	if diff := cmp.Diff(want, db.sums); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
+	for range 2 { // the second time there is nothing to save
+		must(t, d.Task(db).Save(t.Context()))
 	}
-	wantLast := map[string]time.Time{"getPet ada": noon, "getPet bob": now, "listPets ada": now}
-	if diff := cmp.Diff(wantLast, db.last); diff != "" {
-		t.Errorf("latest uses (-want +got):\n%s", diff)
-	}
-	if err := d.Task(db).Save(t.Context()); err != nil || db.sums["getPet ada"] != 400 {
-		t.Errorf("a second save = %v, and counts %d, want nil and the 400 of before", err, db.sums["getPet ada"])
-	}
-}
-
-// A database that was away at midnight does not move requests to the next day.
-func TestDeprecatedUseKeepsItsDay(t *testing.T) {
-	now := midnight.Add(24*time.Hour - 1)
-	d := store.NewDeprecatedCounter(func() time.Time { return now })
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
-	must(t, err)
-	defer db.Close()
-	d.Count("getPet", "ada")
-	d.Count("getPet", "ada")
-	now = now.Add(1)
-	d.Count("getPet", "ada")
-	must(t, d.Task(db).Save(t.Context()))
-	for since, want := range map[time.Time]int64{midnight: 3, now: 1} {
-		uses, err := db.ListDeprecatedUse(t.Context(), since)
-		if err != nil || len(uses) != 1 || uses[0].Count != 3 || uses[0].Recent != want {
-			t.Errorf("uses since %v are %+v (%v), want 3, %d of them recent", since, uses, err, want)
+	for since, recent := range map[time.Time][3]int64{midnight: {401, 1, 1}, now: {1, 0, 1}} {
+		want := []store.DeprecatedUse{
+			{Operation: "getPet", Owner: "ada", Count: 401, Last: now, Recent: recent[0]},
+			{Operation: "getPet", Owner: "bob", Count: 1, Last: first, Recent: recent[1]},
+			{Operation: "listPets", Owner: "ada", Count: 1, Last: now, Recent: recent[2]},
+		}
+		got, err := db.ListDeprecatedUse(t.Context(), since)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("uses since %v (-want +got):\n%s", since, diff)
 		}
 	}
 }

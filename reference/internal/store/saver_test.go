@@ -55,14 +55,19 @@ func newLog() (*bytes.Buffer, *slog.Logger) {
 
 func TestSaverSavesAtLeastOnceASecondAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a, b counter
-		s := store.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"))
+		var a, b, rare counter
+		rarely := rare.task("rare")
+		rarely.Every = 5 * time.Second
+		s := store.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"), rarely)
 		for second := 1; second <= 10; second++ {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			if a.count() < second || b.count() < second {
 				t.Errorf("after %d s: %d and %d saves, want one a second at least", second, a.count(), b.count())
 			}
+		}
+		if rare.count() != 2 {
+			t.Errorf("after 10 s: %d saves of what is saved every 5 s, want 2", rare.count())
 		}
 		before := a.count()
 		if err := s.Close(); err != nil || a.count() != before+1 || b.count() != before+1 {
