@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 			if tt.long {
 				testenv.Long(t, "runs the suite once more")
 			}
-			storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+			storetest.Run(t, func(t *testing.T) storetest.Opener {
 				url := postgrestest.Database(t)
 				alter(t, url, tt.settings...)
 				if tt.pooled {

@@ -164,7 +164,7 @@ func TestBusyDatabase(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "pets.db")
 		return func() (store.Store, error) { return sqlite.Open(t.Context(), path, sqlite.Options{}) }
 	})

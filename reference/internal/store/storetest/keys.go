@@ -53,7 +53,7 @@ func find(t *testing.T, s store.Keys, d store.Digest) store.Key {
 	return key
 }
 
-func testKeyValues(t *testing.T, db Opener[store.Store]) {
+func testKeyValues(t *testing.T, db Opener) {
 	s, other := db.open(t), db.open(t) // which sees each key at once
 	all := store.NewKey{
 		Digest: digest(2), LastFour: "Z0_9", Name: "größe 🐈", Owner: strings.Repeat("é", store.MaxText), Plan: "enterprise",
@@ -81,7 +81,7 @@ func testKeyValues(t *testing.T, db Opener[store.Store]) {
 	}
 }
 
-func testKeyNotFound(t *testing.T, db Opener[store.Store]) {
+func testKeyNotFound(t *testing.T, db Opener) {
 	s := db.open(t)
 	want := createKey(t, s, newKey(1))
 	if key, err := s.KeyByDigest(t.Context(), digest(2)); !errors.Is(err, store.ErrNotFound) {
@@ -117,7 +117,7 @@ func rotation(n uint64, overlap time.Duration) store.Rotation {
 	return store.Rotation{Digest: digest(n), LastFour: "wxyz", At: start.Add(time.Minute), Overlap: overlap}
 }
 
-func testKeysTogether(t *testing.T, db Opener[store.Store]) {
+func testKeysTogether(t *testing.T, db Opener) {
 	handles := []store.Store{db.open(t), db.open(t)}
 	const rounds, callers = 5, 16
 	oneSucceeds(t, callers, store.ErrExists, func(i int) error {

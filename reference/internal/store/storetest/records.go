@@ -40,7 +40,7 @@ func checkAudit(t *testing.T, got []store.AuditEntry, want ...store.AuditEntry) 
 	}
 }
 
-func testAuditList(t *testing.T, db Opener[store.Store]) {
+func testAuditList(t *testing.T, db Opener) {
 	s := db.open(t)
 	if entries := audit(t, s, store.AuditQuery{Limit: 1}); entries == nil {
 		t.Error("ListAudit of no entries is nil, want an empty slice")
@@ -80,7 +80,7 @@ func testAuditList(t *testing.T, db Opener[store.Store]) {
 	}
 }
 
-func testAuditKeys(t *testing.T, db Opener[store.Store]) {
+func testAuditKeys(t *testing.T, db Opener) {
 	s := db.open(t)
 	server := store.Actor{Name: "server"}
 	first, err := s.CreateFirstKey(t.Context(), newKey(1), server)
@@ -114,7 +114,7 @@ func testAuditKeys(t *testing.T, db Opener[store.Store]) {
 	)
 }
 
-func testAuditFailures(t *testing.T, db Opener[store.Store]) {
+func testAuditFailures(t *testing.T, db Opener) {
 	s := db.open(t)
 	key := createKey(t, s, newKey(1))
 	before := audit(t, s, store.AuditQuery{Limit: 10})
@@ -161,7 +161,7 @@ func checkDays(t *testing.T, s store.DailyUses, owner string, since time.Time, w
 	}
 }
 
-func testDaySums(t *testing.T, db Opener[store.Store]) {
+func testDaySums(t *testing.T, db Opener) {
 	s := db.open(t)
 	checkDays(t, s, "ada", time.Time{})
 	addDays(t, s, day("ada", today, 2, 0), day("bob", today, 0, 7))
@@ -173,7 +173,7 @@ func testDaySums(t *testing.T, db Opener[store.Store]) {
 	checkDays(t, s, "%", time.Time{})
 }
 
-func testDaySince(t *testing.T, db Opener[store.Store]) {
+func testDaySince(t *testing.T, db Opener) {
 	s := db.open(t)
 	var all []store.DailyUse
 	for _, ago := range []int{300, 89, 2, 0, -1} {
@@ -195,7 +195,7 @@ func testDaySince(t *testing.T, db Opener[store.Store]) {
 	checkDays(t, s, "\xff", time.Time{})
 }
 
-func testDayPrune(t *testing.T, db Opener[store.Store]) {
+func testDayPrune(t *testing.T, db Opener) {
 	s := db.open(t)
 	prune := func(before time.Time) {
 		t.Helper()
@@ -230,7 +230,7 @@ func use(operation, owner string, count int64, last time.Time) store.DeprecatedU
 	return store.DeprecatedUse{Operation: operation, Owner: owner, Count: count, Last: last}
 }
 
-func testUseSums(t *testing.T, db Opener[store.Store]) {
+func testUseSums(t *testing.T, db Opener) {
 	s := db.open(t)
 	checkUse(t, s, start)
 	later := start.Add(time.Hour)
@@ -247,7 +247,7 @@ func testUseSums(t *testing.T, db Opener[store.Store]) {
 }
 
 // testUseOrder has texts that people would order in another way.
-func testUseOrder(t *testing.T, db Opener[store.Store]) {
+func testUseOrder(t *testing.T, db Opener) {
 	s := db.open(t)
 	texts := []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b", "getPet", "é", "\U0001f408"}
 	var want []store.DeprecatedUse
@@ -262,7 +262,7 @@ func testUseOrder(t *testing.T, db Opener[store.Store]) {
 	checkUse(t, s, start, want...)
 }
 
-func testUseRecent(t *testing.T, db Opener[store.Store]) {
+func testUseRecent(t *testing.T, db Opener) {
 	s := db.open(t)
 	yesterday, lastWeek := start.AddDate(0, 0, -1), start.AddDate(0, 0, -7)
 	addUse(t, s, use("getPet", "ada", 100, lastWeek), use("getPet", "bob", 50, lastWeek))
@@ -313,7 +313,7 @@ func checkUse(t *testing.T, s store.DeprecatedUses, since time.Time, want ...sto
 	}
 }
 
-func testUseTogether(t *testing.T, db Opener[store.Store]) {
+func testUseTogether(t *testing.T, db Opener) {
 	handles := []store.Store{db.open(t), db.open(t)}
 	together(8, func(i int) {
 		for range 4 {

@@ -2,7 +2,7 @@
 // store keeps their promises.
 //
 //	func TestConformance(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+//		storetest.Run(t, func(t *testing.T) storetest.Opener {
 //			path := filepath.Join(t.TempDir(), "pets.db")
 //			return func() (store.Store, error) { return Open(path) }
 //		})
@@ -15,7 +15,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,10 +24,10 @@ import (
 )
 
 // An Opener opens a handle on one and the same database, each time a new one.
-type Opener[S io.Closer] func() (S, error)
+type Opener func() (store.Store, error)
 
 // open opens a handle that is closed when the test ends.
-func (o Opener[S]) open(t *testing.T) S {
+func (o Opener) open(t *testing.T) store.Store {
 	t.Helper()
 	s, err := o()
 	if err != nil {
@@ -45,7 +44,7 @@ func (o Opener[S]) open(t *testing.T) S {
 // Run tests a [store.Store]. For each of its subtests it calls newDatabase,
 // which prepares an empty database. Several handles are open at once, and subtests run in
 // parallel.
-func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
+func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	for _, group := range []struct {
 		name  string
 		tests []test
@@ -69,17 +68,17 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
 
 type test struct {
 	name string
-	run  func(t *testing.T, db Opener[store.Store])
+	run  func(t *testing.T, db Opener)
 }
 
 var storeTests = []test{
-	{"Ping succeeds on an open store", func(t *testing.T, db Opener[store.Store]) {
+	{"Ping succeeds on an open store", func(t *testing.T, db Opener) {
 		if err := db.open(t).Ping(t.Context()); err != nil {
 			t.Errorf("Ping = %v, want nil", err)
 		}
 	}},
 	{"after Close every call is unavailable", testClosed},
-	{"a second Close does nothing", func(t *testing.T, db Opener[store.Store]) {
+	{"a second Close does nothing", func(t *testing.T, db Opener) {
 		s := db.open(t)
 		for range 2 {
 			if err := s.Close(); err != nil {
@@ -116,7 +115,7 @@ func calls(ctx context.Context, s store.Store) map[string]error {
 	return errs
 }
 
-func testClosed(t *testing.T, db Opener[store.Store]) {
+func testClosed(t *testing.T, db Opener) {
 	s := db.open(t)
 	if err := s.Close(); err != nil {
 		t.Fatalf("Close = %v", err)
@@ -128,7 +127,7 @@ func testClosed(t *testing.T, db Opener[store.Store]) {
 	}
 }
 
-func testCanceled(t *testing.T, db Opener[store.Store]) {
+func testCanceled(t *testing.T, db Opener) {
 	s := db.open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -142,7 +141,7 @@ func testCanceled(t *testing.T, db Opener[store.Store]) {
 
 // testInvalid has one value for each argument that breaks a rule. The rules are those of the
 // Validate methods and of CheckKey.
-func testInvalid(t *testing.T, db Opener[store.Store]) {
+func testInvalid(t *testing.T, db Opener) {
 	s := db.open(t)
 	nobody := store.Actor{From: "192.0.2.1"}
 	named := newKey(1)
