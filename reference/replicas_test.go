@@ -24,12 +24,11 @@ import (
 )
 
 // A fleet is replicas of the server: processes with one database, one Redis and the same
-// settings, behind a balancer.
+// settings.
 type fleet struct {
 	dir      string // the settings, petstore.yaml, and a SQLite database are here
 	database string // the setting
 	redis    *sharedRedis
-	balancer *balancer
 	replicas []*process // those that run
 	decided  uint64     // decisions without Redis of replicas that have ended
 }
@@ -58,10 +57,8 @@ func newFleet(t *testing.T, n int, databaseName, settings string) *fleet {
 	writeFile(t, f.dir, "petstore.yaml", fmt.Sprintf(`
 database: %q
 redis: redis://%s
-trusted_proxies: [127.0.0.0/8]
 drain_delay: 1s
 %s`, databaseName, f.redis.addr, settings))
-	f.balancer = startBalancer(t)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range n {
@@ -76,9 +73,6 @@ drain_delay: 1s
 	wg.Wait()
 	if len(f.replicas) != n {
 		t.FailNow()
-	}
-	for _, p := range f.replicas {
-		f.balancer.add(t, p)
 	}
 	return f
 }
@@ -102,7 +96,7 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// start starts one more replica, behind the balancer.
+// start starts one more replica.
 func (f *fleet) start(t *testing.T) *process {
 	t.Helper()
 	p := f.launch(t)
@@ -110,12 +104,11 @@ func (f *fleet) start(t *testing.T) *process {
 		t.FailNow()
 	}
 	f.replicas = append(f.replicas, p)
-	f.balancer.add(t, p)
 	return p
 }
 
-// launch starts a replica that the balancer does not know. It returns nil if that fails.
-// It may be called on any goroutine.
+// launch starts a replica without adding it to the fleet. It returns nil if that fails. It may be
+// called on any goroutine.
 func (f *fleet) launch(t *testing.T) *process {
 	cmd := exec.Command("petstore", serveArgs([]string{"--config=petstore.yaml"})...)
 	cmd.Dir, cmd.Env = f.dir, environment()
@@ -193,7 +186,7 @@ func (f *fleet) stop(t *testing.T, i int) {
 	t.Helper()
 	p := f.replicas[i]
 	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	// The balancer sends it nothing in the end, so that the last answer is complete.
+	// Clients send it nothing in the end, so that the last answer is complete.
 	decided := uint64(0)
 	for {
 		a, err := ask(t.Context(), "GET", p.admin+"/metrics", "", "")

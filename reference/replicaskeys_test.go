@@ -92,7 +92,7 @@ func (f *fleet) bansOf(t *testing.T, p *process) (bans []admin.Ban) {
 func (f *fleet) testBan(t *testing.T) {
 	key := f.key(t, "bob", "10/8784h")
 	c := &crowd{call: call{key: key}, charged: 200}
-	c.run(t, f.balancer.url, 8, 10)
+	c.run(t, f.replicas, 8, 10)
 	for _, p := range f.replicas {
 		bans := slices.DeleteFunc(f.bansOf(t, p), func(b admin.Ban) bool { return b.Owner != "bob" })
 		if len(bans) != 1 || bans[0].Level != 1 {

@@ -20,14 +20,14 @@ type crowd struct {
 	rose     []string // where what is left was more than before
 }
 
-// run sends requests of several clients.
-func (c *crowd) run(t *testing.T, base string, clients, each int) {
+// run sends requests of several clients. Each request of a client goes to the next replica.
+func (c *crowd) run(t *testing.T, replicas []*process, clients, each int) {
 	var wg sync.WaitGroup
-	for range clients {
+	for client := range clients {
 		wg.Go(func() {
 			before := int64(-1)
-			for range each {
-				before = c.one(t, base, before)
+			for i := range each {
+				before = c.one(t, replicas[(client+i)%len(replicas)].api, before)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func (f *fleet) testLimit(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for _, c := range crowds {
-			wg.Go(func() { c.run(t, f.balancer.url, 6, 12) })
+			wg.Go(func() { c.run(t, f.replicas, 6, 12) })
 		}
 		wg.Wait()
 		return func() {
@@ -104,10 +104,10 @@ func TestReplicasWithShares(t *testing.T) {
 	f.undisturbed(t, func(owner string) func() {
 		key := f.key(t, owner, "600/8784h")
 		c := &crowd{call: call{key: key}, charged: 200}
-		c.run(t, f.balancer.url, 6, 80)
+		c.run(t, f.replicas, 6, 80)
 		denied := c.denied
 		f.restart(t, 0)
-		c.run(t, f.balancer.url, 6, 60)
+		c.run(t, f.replicas, 6, 60)
 		return func() {
 			if denied > 0 || c.admitted > limit {
 				t.Errorf("%d of the first 480 requests were denied, and %d of all admitted, want none and %d at most", denied, c.admitted, limit)
@@ -119,7 +119,7 @@ func TestReplicasWithShares(t *testing.T) {
 	})
 
 	key := f.roomyKey(t, "bob")
-	load := startTraffic(t, f.balancer.url, key, 4)
+	load := startTraffic(t, key, 4, f.replicas...)
 	for _, p := range f.replicas {
 		eventually(t, "a replica does not ask Redis about each request", func() bool { return p.metrics(t)["gatehouse_lease_local_total"] > 0 })
 	}

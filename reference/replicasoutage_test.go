@@ -22,7 +22,7 @@ func TestReplicasWithoutRedis(t *testing.T) {
 	spent, fresh, roomy := f.key(t, "spent", "30/8784h"), f.key(t, "fresh", "30/8784h"), f.roomyKey(t, "roomy")
 	send := func(key string) (admitted int) {
 		c := &crowd{call: call{key: key}, charged: 200}
-		c.run(t, f.balancer.url, 6, limit)
+		c.run(t, f.replicas, 6, limit)
 		return c.admitted
 	}
 	send(spent)
@@ -116,7 +116,7 @@ func TestOneOfThreeReplicasIsKilled(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, database string) {
 		f := newFleet(t, 3, database, "")
 		reader := f.roomyKey(t, "reader")
-		load := startTraffic(t, f.balancer.url, f.roomyKey(t, "ann"), 8)
+		load := startTraffic(t, f.roomyKey(t, "ann"), 8, f.replicas...)
 		load.flows(t, 100)
 		killed := f.replicas[0]
 		killed.kill()
@@ -125,7 +125,7 @@ func TestOneOfThreeReplicasIsKilled(t *testing.T) {
 		load.stop()
 
 		for _, failed := range load.failed {
-			if !strings.Contains(failed.text, noAnswer(killed)) {
+			if !strings.Contains(failed.text, killed.api) {
 				t.Errorf("a request to a replica that was not killed failed: %s", failed.text)
 			}
 			if failed.method != http.MethodPost {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ type traffic struct {
 	key string
 
 	mu       sync.Mutex
+	servers  []*process
+	next     int // of the servers
 	sent     int64
 	admitted int64
 	retired  int64            // of them, the requests of the deprecated operation
@@ -33,11 +36,12 @@ type failure struct {
 }
 
 // startTraffic starts clients that send one request after the other, with a key, until
-// stop is called: new pets, lists of them, and the deprecated operation. A client whose
-// server is gone ends.
-func startTraffic(t *testing.T, base, key string, clients int) *traffic {
+// stop is called: new pets, lists of them, and the deprecated operation. As behind a load
+// balancer, each request goes to the next server that is ready, and is sent once. A client
+// that finds no server ends.
+func startTraffic(t *testing.T, key string, clients int, servers ...*process) *traffic {
 	ctx, end := context.WithCancel(t.Context())
-	l := &traffic{key: key, pets: map[string]int64{}, end: end}
+	l := &traffic{key: key, pets: map[string]int64{}, servers: slices.Clone(servers), end: end}
 	for client := range clients {
 		l.clients.Go(func() {
 			id := int64(0) // of the pet that this client created last
@@ -49,11 +53,13 @@ func startTraffic(t *testing.T, base, key string, clients int) *traffic {
 				case i%3 == 2 && id != 0:
 					c.path = fmt.Sprint("/v1/pets/", id)
 				}
+				base := l.ready(ctx)
+				if base == "" {
+					return
+				}
 				a, err := l.one(c, base, status)
 				switch {
-				case err != nil:
-					return
-				case a.status != status:
+				case err != nil || a.status != status:
 				case c.once != "":
 					id = l.acknowledged(t, c, a)
 				case c.path != "":
@@ -64,6 +70,28 @@ func startTraffic(t *testing.T, base, key string, clients int) *traffic {
 	}
 	t.Cleanup(l.stop)
 	return l
+}
+
+// send has the clients use other servers.
+func (l *traffic) send(servers ...*process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.servers = slices.Clone(servers)
+}
+
+// ready returns the base URL of the next server that is ready, or "" if none is.
+func (l *traffic) ready(ctx context.Context) string {
+	l.mu.Lock()
+	servers, first := l.servers, l.next
+	l.next++
+	l.mu.Unlock()
+	for i := range servers {
+		p := servers[(first+i)%len(servers)]
+		if a, err := ask(ctx, "GET", p.admin+"/readyz", "", ""); err == nil && a.status == http.StatusOK {
+			return p.api
+		}
+	}
+	return ""
 }
 
 // one sends one request that should be answered with a status.

@@ -19,14 +19,15 @@ func TestRollingRestart(t *testing.T) {
 		f.undisturbed(t, func(owner string) func() {
 			before := len(petIDs(t, f.replicas[0], reader))
 			limited := f.key(t, "limited "+owner, "60/8784h")
-			load := startTraffic(t, f.balancer.url, f.roomyKey(t, owner), 4)
+			load := startTraffic(t, f.roomyKey(t, owner), 4, f.replicas...)
 			few := &crowd{call: call{key: limited}, charged: 200}
 			for i := range f.replicas {
-				few.run(t, f.balancer.url, 3, 8)
+				few.run(t, f.replicas, 3, 8)
 				load.flows(t, 50)
 				f.restart(t, i)
+				load.send(f.replicas...)
 			}
-			few.run(t, f.balancer.url, 3, 8)
+			few.run(t, f.replicas, 3, 8)
 			load.flows(t, 50)
 			load.stop()
 			return func() {

@@ -129,7 +129,7 @@ penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 2, max: 24h, forgive: 24h}
 	for _, want := range []int{200, 429, 429} {
 		mustAsk(t, want, "GET", p.api+"/v1/pets", banned, "")
 	}
-	load := startTraffic(t, p.api, key, 8)
+	load := startTraffic(t, key, 8, p)
 	load.flows(t, 100)
 	least := load.answered()
 	for range 2 { // the first save may have begun before
