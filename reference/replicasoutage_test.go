@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
-	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
 // While Redis is away each replica limits by itself, so that three of them admit three
@@ -68,44 +67,6 @@ func TestReplicasWithoutRedis(t *testing.T) {
 			}
 		}
 	})
-}
-
-// While PostgreSQL is away, each replica answers requests for pets with 503 and charges
-// nothing, and nothing needs a restart afterwards.
-func TestReplicasWithoutPostgreSQL(t *testing.T) {
-	testenv.Long(t, "stops a PostgreSQL of its own")
-	t.Parallel()
-	server := postgrestest.Start(t)
-	f := newFleet(t, 3, server.URL("postgres"), "")
-	key := f.key(t, "ann", "1000/8784h")
-	f.allAnswer(t, call{key: key}, 200) // now each replica knows the key for a second
-	admitted := int64(len(f.replicas))
-
-	server.Kill()
-	for range 5 {
-		for i, p := range f.replicas {
-			a := call{key: key}.mustSend(t, 503, p.api)
-			if a.code() != "unavailable" || a.header.Get("Retry-After") == "" {
-				t.Errorf("replica %d answers with the code %s and Retry-After %q, want unavailable and when to try again",
-					i+1, a.code(), a.header.Get("Retry-After"))
-			}
-			if a := (call{method: http.MethodPost, key: key}).mustSend(t, 503, p.api); a.code() != "unavailable" {
-				t.Errorf("replica %d answers a new pet with the code %s, want unavailable", i+1, a.code())
-			}
-		}
-	}
-	server.Restart()
-	for _, p := range f.replicas {
-		eventually(t, "a replica is ready again", func() bool {
-			a, err := ask(t.Context(), "GET", p.admin+"/readyz", "", "")
-			return err == nil && a.status == 200
-		})
-		call{key: key}.mustSend(t, 200, p.api)
-		admitted++
-	}
-	if f.fallbacks(t) == 0 { // a request that Redis counts after its budget has ended is counted twice
-		f.checkUsed(t, key, admitted)
-	}
 }
 
 // One of three replicas is killed under load. Only requests to that one fail, and a client

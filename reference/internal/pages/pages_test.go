@@ -192,23 +192,11 @@ func TestDeprecations(t *testing.T) {
 	}
 }
 
-// Text of the document stays text, and a document that cannot be read is refused.
+// Text of the document stays text.
 func TestHostileDocuments(t *testing.T) {
 	const hostile = `<script>alert(1)</script>`
 	page, _ := docs(t, []byte(strings.ReplaceAll(string(document(t, nil)), "List animals", hostile)))
 	if strings.Contains(page, hostile) {
 		t.Error("text of the document became HTML")
-	}
-	for name, d := range map[string]string{
-		"no JSON":             `{`,
-		"no server":           `{"paths": {}}`,
-		"a missing reference": `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"parameters": [{"$ref": "#/components/parameters/Nothing"}]}}}}`,
-		"a remote reference":  `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"responses": {"200": {"$ref": "https://elsewhere.example/"}}}}}}`,
-		"a circle":            `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"requestBody": {"$ref": "#/components/requestBodies/A"}}}}, "components": {"requestBodies": {"A": {"$ref": "#/components/requestBodies/A"}}}}`,
-		"a list of paths":     `{"servers": [{"url": "/v1"}], "paths": []}`,
-	} {
-		if _, err := pages.Docs([]byte(d)); err == nil {
-			t.Errorf("%s: Docs returns no error", name)
-		}
 	}
 }
