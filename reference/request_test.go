@@ -103,7 +103,7 @@ type call struct {
 // callers are the connections of all clients.
 var callers = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 
-// send sends the request, with a new pet if it is a POST, to a replica or a balancer.
+// send sends the request, with a new pet if it is a POST, to a server.
 func (c call) send(ctx context.Context, base string) (answer, error) {
 	if c.method == http.MethodPost {
 		c.body = pet
