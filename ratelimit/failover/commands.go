@@ -15,16 +15,15 @@ import (
 
 // ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a
 // Reset, Ban or Unban that took effect in this process only: with [Options.Local] while
-// the circuit is open.
+// the primary fails or the circuit is open.
 var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
 
 // Reset forgets subject: its usage, strikes and ban, and what the journal holds of it. It waits
 // for the primary for at most a second, or the budget if that is longer, and so do Ban, Unban
 // and Bans.
 //
-// While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] if
-// there is a local engine, and otherwise [ratelimit.ErrUnavailable] alone, with no effect.
-// That is also so if the primary fails while the circuit is closed: repeat the call.
+// If the primary fails or the circuit is open, the error of Reset, Ban and Unban wraps
+// [ErrLocalOnly] if there is a local engine, and otherwise [ratelimit.ErrUnavailable] alone.
 // Concurrent calls about one subject may take effect in another order here than at the
 // primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
@@ -50,8 +49,8 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration,
 	})
 }
 
-// Unban implements [ratelimit.Banner]. While the circuit is open it reports whether
-// this process knew of a ban.
+// Unban implements [ratelimit.Banner]. If the primary fails or the circuit is open, it reports
+// whether this process knew of a ban.
 func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err error) {
 	var banned []bool // at the primary, and here
 	err = change(ctx, l, "unban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
@@ -62,8 +61,8 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err
 	return len(banned) > 0 && banned[0], err
 }
 
-// Bans implements [ratelimit.Banner]. While the circuit is open it returns the bans
-// that this process knows of, or without a local engine an error that wraps
+// Bans implements [ratelimit.Banner]. If the primary fails or the circuit is open, it returns
+// the bans that this process knows of, or without a local engine an error that wraps
 // [ratelimit.ErrUnavailable].
 func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 	_, err = command(ctx, l, "list bans", func(ctx context.Context, engine ratelimit.Banner) (err error) {
@@ -73,40 +72,40 @@ func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 	return bans, err
 }
 
-// change changes the primary and then the local engine; while the circuit is open, the
-// local engine alone.
+// change changes the primary and then the local engine, or the local engine alone.
 func change[C any](ctx context.Context, l *Limiter, what, subject string, do func(context.Context, C) error) error {
 	if subject == "" {
 		return fmt.Errorf("failover: %s: %w: no subject", what, ratelimit.ErrInvalid)
 	}
-	open, err := command(ctx, l, what, do)
+	failure, err := command(ctx, l, what, do)
 	switch {
 	case err != nil || l.mirror.local == nil:
 		return err
-	case open:
-		return fmt.Errorf("failover: %s: %w: %w", what, ErrLocalOnly, l.refusal(nil))
+	case failure != nil:
+		return fmt.Errorf("failover: %s: %w: %w", what, ErrLocalOnly, failure)
 	}
 	return do(ctx, l.opts.Local.(C))
 }
 
-// command has the primary do something that is not a decision or, while the circuit is open,
-// the local engine. A failure says nothing about the circuit.
-func command[C any](ctx context.Context, l *Limiter, what string, do func(context.Context, C) error) (open bool, err error) {
+// command has the primary do something that is not a decision or, if the primary fails or the
+// circuit is open, the local engine alone; failure then says why. The circuit does not count it.
+func command[C any](ctx context.Context, l *Limiter, what string, do func(context.Context, C) error) (failure, err error) {
 	primary, local, err := both[C](l, what)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if l.Open() {
-		if l.mirror.local == nil {
-			return true, l.refusal(nil)
-		}
-		return true, do(ctx, local)
+	failed := l.Open()
+	if !failed {
+		failed, err = within(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
 	}
-	failed, err := within(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
-	if failed {
-		err = l.refusal(err)
+	if !failed {
+		return nil, err
 	}
-	return false, err
+	failure = l.refusal(err)
+	if l.mirror.local == nil {
+		return failure, failure
+	}
+	return failure, do(ctx, local)
 }
 
 // both returns the primary and the local engine, if there is one, with a

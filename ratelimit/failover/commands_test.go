@@ -41,6 +41,14 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			must(r, r.Ban(ctx, "a", time.Hour, ""))
 			outcome(r, "once it was repeated", ratelimit.Banned)
 		}},
+		{"a ban holds here although no request has noticed that the primary fails", func(r *rig) {
+			r.shared.set(down)
+			here(r, r.Ban(ctx, "a", time.Hour, ""))
+			if bans, err := r.Bans(ctx); err != nil || len(bans) != 1 {
+				r.Errorf("Bans: got %v, %v, want the one", bans, err)
+			}
+			outcome(r, "of the first request", ratelimit.Banned)
+		}},
 		{"an unban holds here, until the primary is back", func(r *rig) {
 			must(r, r.Ban(ctx, "a", time.Hour, ""))
 			r.lose()
@@ -90,19 +98,19 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 	}
 }
 
-// What a reset that reaches the primary has forgotten is not merged after it.
+// What a reset has forgotten is not merged after it.
 func TestResetForgetsTheJournal(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		r.takeN("a", daily, 60)
 		time.Sleep(time.Second) // until a merge has failed
 		r.takeN("a", daily, 40)
-		if err := r.Reset(ctx, "a"); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
-			r.Errorf("the primary is gone: got error %v, want one that wraps ErrUnavailable and the cause", err)
+		if err := r.Reset(ctx, "a"); !errors.Is(err, failover.ErrLocalOnly) || !errors.Is(err, errDown) {
+			r.Errorf("the primary is gone: got error %v, want one that wraps ErrLocalOnly and the cause", err)
 		}
-		r.wantUsed("a reset that failed", r.local, "a", daily, "100/24h0m0s")
-		if r.Stats().Pending != 1 {
-			r.Error("a reset that failed forgot the journal")
+		r.wantUsed("a reset of the local engine alone", r.local, "a", daily, "0/24h0m0s")
+		if r.Stats().Pending != 0 {
+			r.Error("a reset of the local engine alone left the journal")
 		}
 		r.shared.set(nil)
 		must(r, r.Reset(ctx, "a"))
@@ -154,8 +162,9 @@ func TestCommandsEnd(t *testing.T) {
 		r.shared.set(hangs(nil))
 		for name, command := range r.commands() {
 			began := time.Now()
-			if err := command(); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ratelimit.ErrUnavailable) {
-				r.Errorf("%s: got error %v, want one that wraps DeadlineExceeded and ErrUnavailable", name, err)
+			err := command()
+			if here := errors.Is(err, context.DeadlineExceeded) && errors.Is(err, failover.ErrLocalOnly); here == (name == "Bans") {
+				r.Errorf("%s: got error %v, want one that wraps DeadlineExceeded and ErrLocalOnly, and none for Bans", name, err)
 			}
 			if waited := time.Since(began); waited > time.Second {
 				r.Errorf("%s took %v", name, waited)
