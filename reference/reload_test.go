@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,16 +42,15 @@ func TestReloadOfPlans(t *testing.T) {
 	}
 
 	writeFile(t, dir, "petstore.yaml", strings.ReplaceAll(fmt.Sprintf(plan, 4), "1/8784h", "10/8784h"))
-	p.hangUp(t, reloaded)
+	if line := p.hangUp(t, reloaded); fmt.Sprint(line["changed"]) != "[plans]" {
+		t.Errorf("the log says %v, want that the plans changed", line)
+	}
 	if a := mustAsk(t, 200, "GET", p.api+"/v1/pets", ada, ""); a.header.Get("X-RateLimit-Limit") != "4" || a.header.Get("X-RateLimit-Remaining") != "1" {
 		t.Errorf("after the plan was raised to 4, limit and remaining are %s and %s, want 4 and 1 after 3 requests",
 			a.header.Get("X-RateLimit-Limit"), a.header.Get("X-RateLimit-Remaining"))
 	}
 	if a := mustAsk(t, 429, "GET", p.api+"/v1/pets", eve, ""); a.code() != "api_key_banned" {
 		t.Errorf("a ban has ended with a reload: %s", a.body)
-	}
-	if line := p.logged("changed a setting")[0]; line["setting"] != "plans.free" || line["old"] != "[2/8784h]" || line["new"] != "[4/8784h]" {
-		t.Errorf("the log says %v, want the old and the new quotas of plans.free", line)
 	}
 
 	writeFile(t, dir, "petstore.yaml", fmt.Sprintf(plan, 3))
@@ -110,8 +107,9 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 	if list := petstore(t, dir, "deprecations", admin); !strings.Contains(list, "getUsage") || !strings.Contains(list, "2099-12-01") {
 		t.Errorf("petstore deprecations says %s, want the one that was added", list)
 	}
-	if line["changed"] != 6.0 || line["need_restart"] != 0.0 || line["cause"] != "SIGHUP" || line["file"] != "petstore.yaml" {
-		t.Errorf("the log says %v, want 6 changes in the file", line)
+	const changed = "[draft_headers cors_origins deprecations stability servers.production]"
+	if fmt.Sprint(line["changed"]) != changed || fmt.Sprint(line["need_restart"]) != "[]" || line["cause"] != "SIGHUP" || line["file"] != "petstore.yaml" {
+		t.Errorf("the log says %v, want the changes %s in the file", line, changed)
 	}
 
 	writeFile(t, dir, "petstore.yaml", "deprecations: {getNothing: {since: 2025-12-05}}\n")
@@ -123,13 +121,5 @@ func TestReloadOfWhatClientsSee(t *testing.T) {
 	check(true)
 	if health := petstore(t, dir, "health", "--ready", admin); !strings.Contains(health, "settings: "+want) {
 		t.Errorf("petstore health --ready says %s, want also that the settings are refused", health)
-	}
-
-	writeFile(t, dir, "petstore.yaml", "redis: redis://:hush@127.0.0.1:1\n")
-	must(t, os.Chmod(filepath.Join(dir, "petstore.yaml"), 0o644))
-	p.hangUp(t, reloaded)
-	const warning = "other users of the machine can read petstore.yaml, which has a secret in redis; remove their right with chmod o-r"
-	if len(p.logged(warning)) != 1 {
-		t.Errorf("the log does not say %q", warning)
 	}
 }

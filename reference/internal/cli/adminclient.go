@@ -27,7 +27,7 @@ func (f adminFlags) ProvideClient() (admin.Client, error) {
 	if settings.AdminListen == "" {
 		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}
-	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
+	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken}, nil
 }
 
 type deprecationsCmd struct {

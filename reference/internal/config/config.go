@@ -19,7 +19,7 @@
 //	...
 //	merged, err := current.After(next)
 //	...
-//	for _, change := range current.Changes(next) { … }
+//	applied, restart := current.Changes(next)
 //
 // A [Config] holds checked values, such as plans. No error repeats a token or an
 // address of a database.
@@ -27,7 +27,6 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ import (
 type Config struct {
 	Listen      string
 	AdminListen string // empty: there is no admin listener
-	AdminToken  Secret // empty: no token is required
+	AdminToken  string // empty: no token is required
 
 	Database  string // may have a password
 	Migrate   string // MigrateAuto or MigrateManual
@@ -74,9 +73,7 @@ type Config struct {
 
 	Log Log
 
-	places  map[string]place    // by setting: where it was set; none for a default
-	texts   map[string][]string // by setting, or by member of one that is a group: its items
-	secrets []string            // settings with a secret in the file
+	places  map[string]place // by setting: where it was set; none for a default
 	warning string
 }
 
@@ -114,7 +111,7 @@ func (c *Config) UsagePath() string {
 // TLS reports whether the API is served over TLS.
 func (c *Config) TLS() bool { return c.HTTP.CertFile != "" }
 
-// LogWarning logs that other users can read secrets in the settings file, if they can.
+// LogWarning logs that other users can read a secret in the settings file, if they can.
 func (c *Config) LogWarning(logger *slog.Logger) {
 	if c.warning != "" {
 		logger.Warn(c.warning)
@@ -179,24 +176,3 @@ func (c *Config) CheckOperations(deprecatable, all []string) error {
 	}
 	return r.err()
 }
-
-// A Secret is text that does not show by accident: it prints, logs and encodes as
-// "[redacted]", or as nothing if it is empty.
-type Secret string
-
-// Reveal returns the text.
-func (s Secret) Reveal() string { return string(s) }
-
-// String returns "[redacted]", or "" if s is empty.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return "[redacted]"
-}
-
-// Format writes what String returns, for every verb.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
-
-// MarshalText returns what String returns. It also serves JSON and log/slog.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

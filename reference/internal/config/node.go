@@ -130,10 +130,6 @@ const maxFile = 512 << 10
 func (r *reader) parse(content []byte, path, from string) (n node, ok bool) {
 	nothing := node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, path, from, r}
 	whole := place{text: cmp.Or(from, r.file)}
-	if len(content) > maxFile {
-		r.add(whole, path, "the file is larger than %d KiB", maxFile>>10)
-		return nothing, false
-	}
 	var documents []yaml.Node
 	err := yaml.Load(content, &documents, yaml.WithAllDocuments())
 	switch {

@@ -154,7 +154,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	}))
 	must(t, err)
 	if c.AdminToken != "hush-hush-hush-hush" || c.Database != "other.db" || len(c.Redis) != 2 {
-		t.Errorf("the settings have token %q, database %q, Redis %q", c.AdminToken.Reveal(), c.Database, c.Redis)
+		t.Errorf("the settings have token %q, database %q, Redis %q", c.AdminToken, c.Database, c.Redis)
 	}
 	if got := c.Where("admin_token"); got != "PETSTORE_ADMIN_TOKEN_FILE" {
 		t.Errorf("the token is from %s, want PETSTORE_ADMIN_TOKEN_FILE", got)
@@ -179,7 +179,7 @@ func TestSecretsFromWrongFiles(t *testing.T) {
 		{"empty line", "\n", nil, "must name a file with the value in one line and nothing else, got PATH"},
 		{"two lines", "hush-hush-hush-hush\nhush-hush-hush-hush\n", nil, "must name a file with the value in one line and nothing else, got PATH"},
 		{"a database", "SQLite format 3\x00", nil, "must name a file with the value in one line and nothing else, got PATH"},
-		{"too long", strings.Repeat("x", maxSecret+1), nil, "must name a file with the value in one line and nothing else, got PATH"},
+		{"too long", strings.Repeat("x", maxSecret+1), nil, "cannot read PATH: it is larger than 64 KiB"},
 		{"a folder", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": filepath.Dir(path)}, "cannot read " + filepath.Dir(path) + ": it is not a regular file"},
 		{"twice", "hush-hush-hush-hush", map[string]string{"PETSTORE_ADMIN_TOKEN": "mush"}, "PETSTORE_ADMIN_TOKEN is set too; unset one of them"},
 		{"a wrong value", "hush", nil, "must have at least 16 random characters, got 4"},

@@ -25,6 +25,9 @@ type Plan struct {
 	penalty ratelimit.Penalty // of the keys if custom
 }
 
+// String returns what the setting says of the plan. Its penalty is another setting.
+func (p Plan) String() string { return fmt.Sprint(p.Name, " ", p.Word, " ", p.Fixed) }
+
 // Plans are the plans that a key can have, in the order of the file.
 type Plans []Plan
 

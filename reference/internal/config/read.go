@@ -61,7 +61,7 @@ func (s *Source) parse(f file) (*Config, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	r := &reader{file: f.name, c: &Config{places: map[string]place{}, texts: map[string][]string{}}}
+	r := &reader{file: f.name, c: &Config{places: map[string]place{}}}
 	r.checkEnvironment(s.env)
 	settings, inFile := r.c.settings(), map[string]node{}
 	if root, ok := r.parse(f.content, "", ""); ok && root.ShortTag() != "!!null" {
@@ -85,12 +85,26 @@ func (s *Source) parse(f file) (*Config, error) {
 			r.c.places[declared.name] = n.at()
 			declared.read(n)
 		}
-		r.c.keep(declared, n)
 	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}
+	for _, declared := range settings {
+		if n, ok := inFile[declared.name]; ok && declared.secret && f.shared {
+			r.c.warnOfSecret(n, f.name, declared.name)
+		}
+	}
 	return r.c, nil
+}
+
+// withPassword matches a URL with a password.
+var withPassword = regexp.MustCompile(`://[^/@]*:[^/@]+@|[?&]password=`)
+
+// warnOfSecret notes that other users can read a setting in the file, if that is a secret.
+func (c *Config) warnOfSecret(n node, file, setting string) {
+	if text, _ := n.text(); text != "" && (setting == "admin_token" || withPassword.MatchString(text)) {
+		c.warning = fmt.Sprintf("other users of the machine can read %s, which has a secret in %s; remove their right with chmod o-r", file, setting)
+	}
 }
 
 // sort puts a member of the file to the settings in the file: m itself, or the members of
@@ -134,9 +148,9 @@ func (s *Source) override(declared setting) (value, from string, err error) {
 	value, given := s.env[name]
 	file, inFile := s.env[ofFile]
 	switch {
-	case declared.hide != nil && inFile && given:
+	case declared.secret && inFile && given:
 		return "", ofFile, fmt.Errorf("%s is set too; unset one of them", name)
-	case declared.hide != nil && inFile:
+	case declared.secret && inFile:
 		value, err = readSecret(file)
 		return value, ofFile, err
 	case given:
@@ -155,7 +169,7 @@ func readSecret(name string) (string, error) {
 		return "", fmt.Errorf("cannot read %s: %w", name, f.err)
 	}
 	line := strings.TrimSuffix(strings.TrimSuffix(string(f.content), "\n"), "\r")
-	if line == "" || len(f.content) > maxSecret || strings.ContainsAny(line, "\x00\r\n") {
+	if line == "" || strings.ContainsAny(line, "\x00\r\n") {
 		return "", fmt.Errorf("must name a file with the value in one line and nothing else, got %s", name)
 	}
 	return line, nil
@@ -171,7 +185,7 @@ func (r *reader) checkEnvironment(env map[string]string) {
 	known := map[string]bool{variable("config"): true}
 	for _, s := range r.c.settings() {
 		known[variable(s.name)] = true
-		known[fileVariable(s.name)] = s.hide != nil
+		known[fileVariable(s.name)] = s.secret
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !known[name] && !ofKubernetes.MatchString(name) {

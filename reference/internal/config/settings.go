@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/reference/internal/database"
 )
 
 // A setting is declared once: flag, variable, settings file, example file and
@@ -16,9 +15,8 @@ type setting struct {
 	initial string // the default, as a variable would set it
 	flag    string // what the help shows as the value of its flag; empty: it has no flag
 	restart bool   // a reload does not apply a change
+	secret  bool   // it can hold a secret, so a variable can name a file with it
 	about   string // whole sentences; the first of them is the help of the flag
-
-	hide func(text string) string // removes what is secret; nil: it cannot hold a secret
 }
 
 // settings returns the declarations of all settings, in the order of the documents. They
@@ -29,7 +27,7 @@ func (c *Config) settings() []setting {
 			about: "Address of the API. If other machines can reach it, it needs TLS (`tls_cert` and `tls_key`), or proxies that terminate it (`trusted_proxies`)."},
 		{name: "admin_listen", value: one(&c.AdminListen, parseAddressOrNone), initial: "127.0.0.1:9090", flag: "HOST:PORT", restart: true,
 			about: "Address of the admin listener; empty turns it off. If other machines can reach it, it needs `admin_token`."},
-		{name: "admin_token", value: one(&c.AdminToken, parseToken), restart: true, hide: redacted,
+		{name: "admin_token", value: one(&c.AdminToken, parseToken), restart: true, secret: true,
 			about: "Bearer token of the admin listener, of at least 16 characters."},
 		{name: "tls_cert", value: one(&c.HTTP.CertFile, parseText), flag: "FILE",
 			about: "PEM file with the certificate chain. It turns on TLS, which needs a restart. When the files change, the server reads them again."},
@@ -53,7 +51,7 @@ func (c *Config) settings() []setting {
 			about: "How long the database may take for one request. After that the answer is 503. For writes to PostgreSQL, a change needs a restart. It must be shorter than `timeouts.write`."},
 		{name: "timeouts.drain", value: period(&c.HTTP.DrainTimeout, time.Millisecond, time.Hour), initial: "25s",
 			about: "How long the server waits for running requests when it stops."},
-		{name: "database", value: one(&c.Database, parseDatabase), initial: "petstore.db", flag: "FILE|URL", restart: true, hide: database.Redacted,
+		{name: "database", value: one(&c.Database, parseDatabase), initial: "petstore.db", flag: "FILE|URL", restart: true, secret: true,
 			about: "Where pets and keys are kept: a SQLite file, or PostgreSQL with a URL such as `postgres://user:password@host:5432/database`. What the URL leaves out comes from the variables of PostgreSQL, such as `PGPASSWORD` and `PGPASSFILE`. A flag shows a password to other users of the machine."},
 		{name: "migrate", value: word(&c.Migrate, MigrateAuto, MigrateManual), initial: MigrateAuto, flag: "auto|manual", restart: true,
 			about: "How an older schema of the database is upgraded: `auto` (whatever opens the database upgrades it) or `manual` (only `petstore migrate` does; the others refuse it)."},
@@ -61,7 +59,7 @@ func (c *Config) settings() []setting {
 			about: "Whether the server makes a key with the plan `free`, and writes it to standard error, if the database has never held one. Turn it off where standard error is stored."},
 		{name: "usage_file", value: one(&c.UsageFile, parseText), flag: "FILE", restart: true,
 			about: "File that keeps usage and bans across restarts without `redis`. Empty: beside the SQLite file, under its name with `-usage`. With PostgreSQL, either `redis` or this must be set."},
-		{name: "redis", value: one(&c.Redis, parseRedis), flag: "URL,...", restart: true, hide: hideRedis,
+		{name: "redis", value: one(&c.Redis, parseRedis), flag: "URL,...", restart: true, secret: true,
 			about: "Where usage and bans are counted: empty for this process, or `redis://host:6379` for all servers together; several URLs, separated by commas, for a cluster."},
 		{name: "on_redis_failure", value: word(&c.OnFailure, "local", "open", "closed"), initial: "local", restart: true,
 			about: "What happens to requests while Redis does not answer: `local` (each server limits by itself), `open` (they are not limited) or `closed` (they get 503)."},

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
 	"strings"
-	"syscall"
 )
 
 // A Source is where the settings of a server come from. It can be read again while the
@@ -99,25 +97,21 @@ func (f file) equal(o file) bool {
 	return bytes.Equal(f.content, o.content) && fmt.Sprint(f.err) == fmt.Sprint(o.err)
 }
 
-// readFile reads a regular file, and one byte more than the largest one may have, so that a
-// larger one is noticed. Any other file is an error, for which it does not wait: to open a
-// pipe could block for ever, and it could be read only once. The error does not have the
+// readFile reads a regular file of at most so many bytes. Any other file is an error: to open
+// a pipe could block for ever, and it could be read only once. The error does not have the
 // name.
-func readFile(name string, most int) file {
+func readFile(name string, most int64) file {
 	read := file{name: name}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err == nil {
-		defer f.Close()
-		var info fs.FileInfo
-		info, err = f.Stat()
-		switch {
-		case err != nil:
-		case !info.Mode().IsRegular():
-			err = errors.New("it is not a regular file")
-		default:
-			read.shared = info.Mode()&0o004 != 0 && runtime.GOOS != "windows"
-			read.content, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
-		}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("it is not a regular file")
+	case info.Size() > most:
+		err = fmt.Errorf("it is larger than %d KiB", most>>10)
+	default:
+		read.shared = info.Mode()&0o004 != 0 && runtime.GOOS != "windows"
+		read.content, err = os.ReadFile(name)
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
@@ -129,15 +123,11 @@ func readFile(name string, most int) file {
 // load is Load for a file that was read already.
 func (s *Source) load(f file) (*Config, error) {
 	c, err := s.parse(f)
+	if err == nil {
+		err = c.Check()
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := c.Check(); err != nil {
-		return nil, err
-	}
-	if f.shared && len(c.secrets) > 0 {
-		c.warning = fmt.Sprintf("other users of the machine can read %s, which has a secret in %s; remove their right with chmod o-r",
-			f.name, strings.Join(c.secrets, ", "))
 	}
 	return c, nil
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,6 +25,10 @@ type value struct {
 	read  func(n node)
 	plain bool // variables and flags have it as it is; otherwise they have it in YAML
 }
+
+// text returns the field in a form that can be compared. A plan that is in use cannot: it
+// changes.
+func (v value) text() string { return fmt.Sprint(reflect.ValueOf(v.field).Elem()) }
 
 // one is the value that parse makes of one text. The errors of parse, here and below, say
 // what the text must be and what it is, and repeat no secret.
@@ -133,7 +138,7 @@ const minToken = 16
 // b64token is the syntax of a bearer token (RFC 6750 section 2.1).
 var b64token = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-func parseToken(text string) (Secret, error) {
+func parseToken(text string) (string, error) {
 	switch {
 	case text == "":
 	case len(text) < minToken:
@@ -141,10 +146,8 @@ func parseToken(text string) (Secret, error) {
 	case !b64token.MatchString(text):
 		return "", errors.New("must have only letters, digits and - . _ ~ + /, and = only at the end (RFC 6750 section 2.1)")
 	}
-	return Secret(text), nil
+	return text, nil
 }
-
-func redacted(text string) string { return Secret(text).String() }
 
 func parseDatabase(text string) (string, error) { return text, database.Check(text) }
 
@@ -161,14 +164,6 @@ func parseRedis(text string) (urls []string, err error) {
 		urls = append(urls, part)
 	}
 	return urls, nil
-}
-
-// hideRedis redacts URLs with a user or with parameters, which can have a password.
-func hideRedis(text string) string {
-	if strings.ContainsAny(text, "@?") {
-		return redacted(text)
-	}
-	return text
 }
 
 func parseLevel(text string) (level slog.Level, err error) {

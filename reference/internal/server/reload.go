@@ -85,7 +85,7 @@ func (r *reloader) reload(cause string) {
 	manager := systemd{r.logger}
 	manager.reloading()
 	before := r.current
-	changes, err := r.try()
+	applied, restart, err := r.try()
 	about := []any{slog.String("cause", cause)}
 	if file := r.source.File(); file != "" {
 		about = append(about, slog.String("file", file))
@@ -98,50 +98,40 @@ func (r *reloader) reload(cause string) {
 	}
 	// At the lower of both levels, so that a change of the level itself is logged.
 	r.setLevel(min(before.Log.Level, r.current.Log.Level))
-	restart := r.logChanges(changes)
-	r.current.LogWarning(r.logger)
 	r.count(restart, nil)
-	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
+	level := slog.LevelInfo
+	if len(restart) > 0 {
+		level = slog.LevelWarn
+	}
+	r.logger.Log(context.Background(), level, "reloaded the settings",
+		append(about, slog.Any("changed", applied), slog.Any("need_restart", restart))...)
 	r.setLevel(r.current.Log.Level)
 	manager.serving()
 }
 
-// logChanges returns the settings that need a restart.
-func (r *reloader) logChanges(changes []config.Change) (restart []string) {
-	for _, c := range changes {
-		level, message := slog.LevelInfo, "changed a setting"
-		if c.Restart {
-			level, message = slog.LevelWarn, "a changed setting takes effect after a restart"
-			restart = append(restart, c.Setting)
-		}
-		r.logger.Log(context.Background(), level, message, "setting", c.Setting, "old", c.Old, "new", c.New)
-	}
-	return restart
-}
-
-// try returns the changes that it has applied, and those that need a restart.
-func (r *reloader) try() ([]config.Change, error) {
+// try returns the settings whose changes it has applied, and those that need a restart.
+func (r *reloader) try() (applied, restart []string, err error) {
 	next, err := r.source.Load()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := next.CheckOperations(api.Deprecatable(), api.Operations()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.wanted = next
 	if r.certificate, err = readCertificate(next); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	merged, err := r.current.After(next)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.apply(merged); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	changes := r.current.Changes(next)
+	applied, restart = r.current.Changes(next)
 	r.current = merged
-	return changes, nil
+	return applied, restart, nil
 }
 
 func (r *reloader) count(restart []string, err error) {

@@ -67,8 +67,8 @@ func TestReloadStatus(t *testing.T) {
 	if s := r.Status(); s.Applied != 2 || s.Error != "" || len(s.Restart) != 0 || !slices.Equal(applied, []int{2, 3}) {
 		t.Errorf("after the next reload the status is %+v and %v were applied, want 2 and 3", s, applied)
 	}
-	if want := `setting=max_connections old=2 new=3`; !strings.Contains(log.String(), want) {
-		t.Errorf("the log is\n%s\nwant %q in it: 3 was not in force before", log, want)
+	if want := `changed=[max_connections]`; !strings.HasSuffix(strings.TrimSpace(log.String()), want+" need_restart=[]") {
+		t.Errorf("the log is\n%s\nwant %q at its end: 3 was not in force before", log, want)
 	}
 }
 
@@ -199,8 +199,7 @@ func TestReloadOfTheLevel(t *testing.T) {
 	r.logger.Warn("too low again")
 
 	want := []string{
-		"setting=log.level old=warn new=debug", `takes effect after a restart" setting=log.format old=auto new=text`, "reloaded", "msg=low",
-		"refused", "setting=log.level old=debug new=error", "restart", "reloaded",
+		`level=WARN msg="reloaded the settings" cause=test file=`, "msg=low", "refused", "changed=[log.level] need_restart=[log.format]",
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for i, want := range want {

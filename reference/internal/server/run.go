@@ -167,7 +167,7 @@ func (s *server) newAdmin() (*httpserver.Server, error) {
 	handler, err := admin.New(admin.Config{
 		Server:  s.shown,
 		Metrics: s.observer.Metrics(),
-		Token:   s.start.AdminToken.Reveal(),
+		Token:   s.start.AdminToken,
 		Logger:  s.Logger,
 		Checks:  s.checks,
 	})
