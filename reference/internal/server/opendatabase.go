@@ -58,11 +58,9 @@ func (s *server) openDatabase(ctx context.Context) (store.Store, error) {
 // logUpgrade logs that the database is upgraded, and where a copy of the older one is
 // kept.
 func (s *server) logUpgrade(u database.Upgrade) {
-	from, to := slog.Int64("from", u.From), slog.Int64("to", u.To)
-	if u.Copy == "" {
-		s.Logger.Info("upgrading the database", slog.String("database", u.Database), from, to)
-		return
+	attrs := []any{slog.String("database", u.Database), slog.Int64("from", u.From), slog.Int64("to", u.To)}
+	if u.Copy != "" {
+		attrs = append(attrs, slog.String("copy", u.Copy))
 	}
-	s.Logger.Info("upgrading the database; a copy of the older one is kept",
-		slog.String("file", u.Database), from, to, slog.String("copy", u.Copy))
+	s.Logger.Info("upgrading the database", attrs...)
 }

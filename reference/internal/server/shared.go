@@ -30,7 +30,7 @@ func (s *server) openShared(ctx context.Context) error {
 	if err != nil {
 		return SettingError{s.start.Errorf("redis", "%v", err)}
 	}
-	s.closers = append(s.closers, client)
+	s.closers = append(s.closers, client.Close)
 	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.Logger, Observe: func(requests int, took time.Duration, _ error) {
 		s.observer.RedisBatch(requests, took)
 	}})
@@ -56,7 +56,7 @@ func (s *server) openShared(ctx context.Context) error {
 	if sh.Limiter, err = failover.New(front, opts); err != nil {
 		return err
 	}
-	s.closers = append(s.closers, sh)
+	s.closers = append(s.closers, sh.Close)
 	if err := sh.probe(ctx); err != nil {
 		log.failed(err)
 	}

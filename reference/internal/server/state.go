@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -57,7 +56,7 @@ type server struct {
 	saver *store.Saver
 
 	open    func(context.Context) error // openState, unless a test replaces it
-	closers []io.Closer                 // in the order in which they were opened
+	closers []func() error              // in the order in which they were opened
 }
 
 // A limiter is an engine that the server can use.
@@ -100,7 +99,7 @@ func (s *server) openState(ctx context.Context) (err error) {
 		}
 	}
 	s.saver = store.StartSaver(s.Logger, s.tasks...)
-	s.closers = append(s.closers, s.saver)
+	s.closers = append(s.closers, s.saver.Close)
 	return nil
 }
 
@@ -110,7 +109,7 @@ func (s *server) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, db)
+	s.closers = append(s.closers, db.Close)
 	s.store, s.pool = s.observer.Store(db), database.PoolOf(db)
 	s.tasks = append(s.tasks, s.uses.Task(s.store), s.daily.Task(s.store))
 	return nil
@@ -134,8 +133,8 @@ func exists(path string) bool {
 // close closes everything in reverse order, so that the saver can save once more.
 func (s *server) close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i].Close())
+	for _, closeOne := range slices.Backward(s.closers) {
+		errs = append(errs, closeOne())
 	}
 	return errors.Join(errs...)
 }
@@ -167,7 +166,10 @@ func (s *server) openEmbedded(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	s.closers = append(s.closers, usageCloser(closeFile))
+	s.closers = append(s.closers, func() error {
+		_ = closeFile() // the saver has reported the error of its last save
+		return nil
+	})
 	if err := save(); err != nil { // which makes a new file, so that the next server opens it first
 		return err
 	}
@@ -188,15 +190,6 @@ func openUsage(ctx context.Context, path string) (engine *memory.Limiter, save, 
 		case <-ctx.Done():
 		}
 	}
-}
-
-// A usageCloser closes the usage file after the saver has saved to it.
-type usageCloser func() error
-
-// Close returns no error: the saver has reported that of its last save.
-func (u usageCloser) Close() error {
-	_ = u()
-	return nil
 }
 
 func usageInUse(c *config.Config) error {
