@@ -1,11 +1,6 @@
 package config
 
-import (
-	"testing"
-
-	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
-)
+import "testing"
 
 func TestPlanOfAKey(t *testing.T) {
 	c := mustLoad(t, "plans: {free: [60/minute], paid: [10000/month from 17 in Europe/Berlin], enterprise: custom, unpaid: suspended, internal: unlimited}")
@@ -67,33 +62,6 @@ func TestUnknownOperations(t *testing.T) {
 	}
 	if err := c.CheckOperations([]string{"getPet", "listPets"}, []string{"getPet", "getPets"}); err != nil {
 		t.Errorf("CheckOperations with all known = %v", err)
-	}
-}
-
-func TestFlagsForKong(t *testing.T) {
-	fields := FlagFields()
-	k, err := kong.New(&struct{ kong.Plugins }{kong.Plugins{fields}})
-	must(t, err)
-	args, want := []string{"--config=config"}, map[string]string{"config": "config"}
-	for _, s := range new(Config).settings() {
-		if s.flag != "" {
-			args = append(args, flagName(s.name)+"="+s.name)
-			want[s.name] = s.name
-		}
-	}
-	for setting, value := range FlagsOf(fields) {
-		if value != nil {
-			t.Errorf("%s is %q, but its flag was not given", setting, *value)
-		}
-	}
-	_, err = k.Parse(args)
-	must(t, err)
-	got := map[string]string{}
-	for setting, value := range FlagsOf(fields) {
-		got[setting] = *value
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the flags (-want +got):\n%s", diff)
 	}
 }
 

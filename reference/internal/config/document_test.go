@@ -120,14 +120,3 @@ func exampleValue(t *testing.T, s setting) string {
 	}
 	return b.String()
 }
-
-// Every setting has a description in whole sentences, and a name of its own.
-func TestEverySettingIsDescribed(t *testing.T) {
-	names := map[string]bool{}
-	for _, s := range new(Config).settings() {
-		if !strings.HasSuffix(s.about, ".") || strings.Contains(s.about, "|") || names[s.name] {
-			t.Errorf("%s: the description %q must be sentences without |, and the name must be the only one", s.name, s.about)
-		}
-		names[s.name] = true
-	}
-}

@@ -2,12 +2,10 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
@@ -65,24 +63,16 @@ func TestTheSameInFileVariableAndFlag(t *testing.T) {
 			fmt.Fprintf(&file, "%s: %q\n", s.name, value)
 		}
 	}
-	want := Default()
-	want.Listen, want.AdminListen, want.Database, want.UsageFile, want.Migrate = "127.0.0.1:1", "", "other.db", "usage", MigrateManual
-	want.Redis = []string{"redis://a:1", "rediss://u:p@b:2/0"}
-	want.HTTP.CertFile, want.HTTP.KeyFile = "cert.pem", "key.pem"
-	want.HTTP.MaxConns, want.HTTP.MaxConnsPerNetwork, want.HTTP.DrainDelay = 100, 10, 10*time.Second
-	want.Log = Log{slog.LevelWarn, LogJSON}
-	for from, tt := range map[string]struct {
-		file  string
-		flags Flags
-		env   map[string]string
-	}{
-		"the file":        {file: file.String() + "log: {level: warn, format: json}"},
-		"the environment": {env: env},
-		"flags":           {flags: flags},
-	} {
-		got, err := loadText(tt.file, tt.flags, environ(tt.env))
-		must(t, err)
-		wantSettings(t, from, got, want)
+	fromFile, err := loadText(file.String()+"log: {level: warn, format: json}", nil, nil)
+	must(t, err)
+	fromVariables, err := loadText("", nil, environ(env))
+	must(t, err)
+	fromFlags, err := loadText("", flags, nil)
+	must(t, err)
+	wantSettings(t, "variables", fromVariables, fromFile)
+	wantSettings(t, "flags", fromFlags, fromFile)
+	if applied, restart := Default().Changes(fromFile); len(applied)+len(restart) != len(values) {
+		t.Errorf("the file changes %q and %q, want each of the %d settings", applied, restart, len(values))
 	}
 }
 

@@ -71,7 +71,9 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 		{"no file", remove, false, ""},
 		{"no file, again", nothing, true, "cannot read settings file " + file},
 		{"still no file", nothing, false, ""},
-		{"back again", rename("max_connections: 6"), false, ""},
+		{"a folder", func() { must(t, os.Mkdir(file, 0o700)) }, false, ""},
+		{"a folder, again", nothing, true, "cannot read settings file " + file + ": it is not a regular file"},
+		{"back again", func() { remove(); rename("max_connections: 6")() }, false, ""},
 		{"back again, again", nothing, true, ""},
 		{"a change and back", rename("max_connections: 7"), false, ""},
 		{"back before it lasted", rename("max_connections: 6"), false, ""},
@@ -91,26 +93,6 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 			}
 		}
 	}
-}
-
-// neverChanged looks twice, because a change must last.
-func neverChanged(t *testing.T, s *Source) {
-	t.Helper()
-	for range 2 {
-		if s.Changed() {
-			t.Error("Changed = true, want false")
-		}
-	}
-}
-
-func TestSourceWithoutAFile(t *testing.T) {
-	s := NewSource(nil, nil)
-	_, err := s.Load()
-	must(t, err)
-	if s.File() != "" {
-		t.Errorf("File = %q, want none", s.File())
-	}
-	neverChanged(t, s)
 }
 
 // The environment and the flags override a file that changes.

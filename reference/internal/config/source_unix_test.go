@@ -5,49 +5,8 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 )
-
-// A file that a pipe or a folder replaces is not read, and that is reported once.
-func TestSourceThatIsNoFileAnyMore(t *testing.T) {
-	for name, create := range map[string]func(string) error{
-		"pipe":   func(file string) error { return syscall.Mkfifo(file, 0o600) },
-		"folder": func(file string) error { return os.Mkdir(file, 0o700) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := tempFile(t, "max_connections: 7")
-			s := NewSource(Flags{"config": &file}, nil)
-			_, err := s.Load()
-			must(t, err)
-			must(t, os.Remove(file))
-			must(t, create(file))
-			changedOnce(t, s)
-			for range 2 {
-				if _, err := s.Load(); err == nil || err.Error() != "cannot read settings file "+file+": it is not a regular file" {
-					t.Errorf("Load = %v, want an error about the kind of file", err)
-				}
-				neverChanged(t, s)
-			}
-			must(t, os.Remove(file))
-			must(t, os.WriteFile(file, []byte("max_connections: 8"), 0o600))
-			changedOnce(t, s)
-			if c, err := s.Load(); err != nil || c.HTTP.MaxConns != 8 {
-				t.Errorf("Load = %v, %v; want the new settings", c, err)
-			}
-		})
-	}
-}
-
-// changedOnce looks twice, because a change must last.
-func changedOnce(t *testing.T, s *Source) {
-	t.Helper()
-	for _, want := range []bool{false, true} {
-		if got := s.Changed(); got != want {
-			t.Errorf("Changed = %t, want %t", got, want)
-		}
-	}
-}
 
 // Other users of the machine should not read a secret.
 func TestWarningAboutSecretsThatOthersCanRead(t *testing.T) {
