@@ -19,8 +19,8 @@
 // Where to look in the packages below internal:
 //
 //	a key is checked           api.gate, with the Verifier of middleware/apikey
-//	a pet is written           createPet in api, then CreatePet of package sqlite or postgres
-//	a plan becomes a quota     Plans.Of in config; api.caller charges it
+//	a pet is written           createPet and storePet in api; store/tablepets.go, or CreatePet of package sqlite
+//	a plan becomes a quota     readPlans in config; Plans.Of finds it for a key, and limit.New charges it
 //	Redis is away              openShared in server, with ratelimit/failover
 //	a setting is declared      config/settings.go
 package main

@@ -209,7 +209,7 @@ func TestHealthOfAServerThatHangs(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // which accepts no connection
 	must(t, err)
 	defer l.Close()
-	const want = "no response within 1.5s; the server may hang"
+	const want = "does not answer within 1.5s; the server may hang"
 	if err := (admin.Client{Addr: l.Addr().String()}).Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Health = %v, want %q", err, want)
 	}

@@ -31,15 +31,12 @@ const clientTimeout = 10 * time.Second
 // command it is less than two seconds, the timeout of some health checks.
 const healthTimeout = 1500 * time.Millisecond
 
-// maxAnswer bounds the body of a response; a ban has a few hundred bytes.
+// maxAnswer bounds the body of a response, in bytes: a list of some million bans.
 const maxAnswer = 1 << 30
 
 // Health returns nil if the process answers GET /healthz. No token is needed.
 func (c Client) Health(ctx context.Context) error {
-	hangs := fmt.Errorf("no response within %v; the server may hang", healthTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, hangs)
-	defer cancel()
-	got, err := c.send(ctx, http.MethodGet, "/healthz", nil)
+	got, err := c.send(ctx, healthTimeout, http.MethodGet, "/healthz", nil)
 	if err == nil && got.code != http.StatusOK {
 		err = c.errStatus(got)
 	}
@@ -49,7 +46,7 @@ func (c Client) Health(ctx context.Context) error {
 // Readiness returns what the server checks before it reports that it is ready. No token
 // is needed.
 func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
-	got, err := c.send(ctx, http.MethodGet, "/readyz", nil)
+	got, err := c.send(ctx, clientTimeout, http.MethodGet, "/readyz", nil)
 	if err == nil && (json.Unmarshal(got.body, &r) != nil || r.Checks == nil) {
 		err = c.errStatus(got)
 	}
@@ -91,7 +88,7 @@ func (c Client) Unban(ctx context.Context, owner, network string) (bool, error) 
 
 // call sends a request, with a body in JSON unless in is nil, and returns the answer.
 func call[T any](ctx context.Context, c Client, method, target string, in any) (answer T, err error) {
-	got, err := c.send(ctx, method, target, in)
+	got, err := c.send(ctx, clientTimeout, method, target, in)
 	if err != nil {
 		return answer, err
 	}
@@ -106,9 +103,9 @@ func call[T any](ctx context.Context, c Client, method, target string, in any) (
 		}
 		return answer, err
 	case got.code == http.StatusUnauthorized && c.Token == "":
-		return answer, errors.New("the server requires its admin token; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file")
+		return answer, errors.New("the server requires its admin token; set PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE, or admin_token in the settings file")
 	case got.code == http.StatusUnauthorized:
-		return answer, errors.New("the server has another admin token than the one that was sent; correct PETSTORE_ADMIN_TOKEN, or admin_token in the settings file")
+		return answer, errors.New("the server has another admin token than the one that was sent; correct PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE, or admin_token in the settings file")
 	case json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound:
 		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, got.status, refusal.Message)
 	default:
@@ -128,8 +125,8 @@ func (c Client) errStatus(got reply) error {
 }
 
 // send sends a request, and reads the response.
-func (c Client) send(ctx context.Context, method, target string, in any) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+func (c Client) send(ctx context.Context, timeout time.Duration, method, target string, in any) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var body []byte
 	if in != nil {
@@ -151,7 +148,10 @@ func (c Client) send(ctx context.Context, method, target string, in any) (reply,
 	// A transport without a proxy: a proxy would get the token.
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: refuseRedirect}
 	resp, err := direct.Do(r)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return reply{}, fmt.Errorf("%s does not answer within %v; the server may hang: see its log", c.Addr, timeout)
+	case err != nil:
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the message has the address already
 		}

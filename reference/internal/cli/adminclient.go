@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -18,13 +19,16 @@ type adminFlags struct {
 	AdminListen *string `placeholder:"HOST:PORT" help:"Address of the server's admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
 }
 
-// ProvideClient makes the client of the server an argument of Run.
+// ProvideClient makes the client of the server an argument of Run. Mistakes in other settings
+// are no hindrance: a check of the server's health must not fail because of them.
 func (f adminFlags) ProvideClient() (admin.Client, error) {
-	settings, err := load(config.Flags{"config": f.Config, "admin_listen": f.AdminListen})
-	if err != nil {
-		return admin.Client{}, err
-	}
-	if settings.AdminListen == "" {
+	settings, err := config.Read(config.Flags{"config": f.Config, "admin_listen": f.AdminListen}, os.Environ())
+	switch {
+	case err != nil && (settings == nil || settings.AdminListen == ""):
+		return admin.Client{}, usageError{err}
+	case err != nil: // a server that runs has other settings in force
+		output{os.Stdout, os.Stderr}.printError(fmt.Errorf("warning: the settings have mistakes: %w", err))
+	case settings.AdminListen == "":
 		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}
 	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken}, nil
@@ -90,6 +94,9 @@ func (c healthCmd) Run(ctx context.Context, o output, client admin.Client) error
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
 		fmt.Fprintf(o.out, "%s: %s\n", name, escape(r.Checks[name]))
+	}
+	if client.Token == "" && slices.Contains(slices.Collect(maps.Values(r.Checks)), "failing") {
+		o.say("To see why a check fails, set PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE.")
 	}
 	if !r.Ready {
 		return errors.New("the server is not ready")

@@ -14,12 +14,18 @@ import (
 type bansCmd struct {
 	List  bansListCmd  `cmd:"" default:"withargs" help:"List the bans in force. This is the default command."`
 	Ban   bansBanCmd   `cmd:"" help:"Ban an owner or a network for a time."`
-	Unban bansUnbanCmd `cmd:"" aliases:"lift" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
+	Unban bansUnbanCmd `cmd:"" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
 }
 
 type bansListCmd struct {
 	JSON bool `help:"Print JSON."`
 	adminFlags
+}
+
+// Help is shown by --help.
+func (bansListCmd) Help() string {
+	return `LEVEL counts bans that followed each other soon, each longer than the one before; 0 is a
+first ban by hand. REASON is "strikes", "by hand" or the text of the operator.`
 }
 
 func (c bansListCmd) Run(ctx context.Context, o output, client admin.Client) error {

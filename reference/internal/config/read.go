@@ -56,7 +56,8 @@ type reader struct {
 }
 
 // parse returns the settings of a file that was read already, of the environment and of
-// flags, without a look at how they go together.
+// flags, without a look at how they go together. Of settings with mistakes it returns the rest
+// as well.
 func (s *Source) parse(f file) (*Config, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -87,7 +88,7 @@ func (s *Source) parse(f file) (*Config, error) {
 		}
 	}
 	if err := r.err(); err != nil {
-		return nil, err
+		return r.c, err
 	}
 	for _, declared := range settings {
 		if n, ok := inFile[declared.name]; ok && declared.secret && f.shared {

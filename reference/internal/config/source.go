@@ -79,7 +79,8 @@ func (s *Source) read() file {
 }
 
 // Read is [NewSource] and [Source.Load] for commands that do not serve: it does not check
-// the settings against each other. [Config.Check] does.
+// the settings against each other. [Config.Check] does. If the error is about some settings,
+// Read returns the others with it.
 func Read(flags Flags, environ []string) (*Config, error) {
 	s := NewSource(flags, environ)
 	return s.parse(s.read())

@@ -53,7 +53,7 @@ func (s *server) facts(ctx context.Context) map[string]any {
 		facts["settings"] = "a restart is needed for " + strings.Join(status.Restart, ", ")
 	}
 	if s.shared != nil {
-		facts["without redis"] = s.shared.mode
+		facts["on_redis_failure"] = s.shared.mode
 	}
 	return facts
 }

@@ -163,6 +163,8 @@ func (s *server) openEmbedded(ctx context.Context) error {
 	case errors.Is(err, ratelimit.ErrUnavailable):
 		// Two engines would overwrite each other's usage.
 		return usageInUse(s.start)
+	case err != nil && s.start.UsageFile != "":
+		return s.start.Errorf("usage_file", "%w; name a file in a folder that the server can write to", err)
 	case err != nil:
 		return err
 	}
