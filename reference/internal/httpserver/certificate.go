@@ -23,8 +23,8 @@ func LoadCertificate(certFile, keyFile string) (tls.Certificate, error) {
 // maxPEM is the size of the largest file of a certificate in bytes.
 const maxPEM = 1 << 20
 
-// readRegular reads a file. A pipe would keep a reload and the end of the server waiting
-// for ever.
+// readRegular reads a regular file. A pipe would block a reload, and then the end of the
+// server, for ever.
 func readRegular(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {

@@ -13,11 +13,11 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
-// Stats are the connections of a server. Open and Idle are those of now, the others
-// only grow.
+// Stats are the connections of a server. Open and Idle are current numbers; the others only
+// grow.
 type Stats struct {
 	Open    int   // open connections
-	Idle    int   // those of them without a running request
+	Idle    int   // open connections without a running request
 	Refused int64 // connections closed at once because their network has too many
 	Evicted int64 // idle connections closed to make room for new ones
 	Waited  int64 // connections that waited because every open one had a running request
@@ -71,7 +71,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes up a connection, and returns false if it must be closed.
+// admit counts a connection and makes room for it. It returns false if it must be closed.
 func (c *connections) admit(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,8 +165,8 @@ func (c *connections) stateChanged(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// setLimits changes the limits. Connections over a lower limit close as they would
-// make room for others.
+// setLimits changes the limits. Connections over a lower limit are closed when the next one
+// arrives; see makeRoom.
 func (c *connections) setLimits(to limits) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// Stats returns the present numbers.
+// Stats returns the current numbers.
 func (c *connections) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

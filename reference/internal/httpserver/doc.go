@@ -10,10 +10,10 @@
 //	defer stop()
 //	err = s.Serve(ctx, l) // until the signal, and until the last response after it
 //
-// # What clients can do at most
+// # Limits on clients
 //
-// Unless the options say otherwise, a header section takes 5 seconds, a request 15
-// seconds, a response 30 seconds from the end of the header section on; an idle
+// Unless the options say otherwise, a header section may take 5 seconds, a request 15
+// seconds, and a response 30 seconds from the end of the header section on; an idle
 // connection is closed after 2 minutes. A header section has at most 64 KiB. Requests
 // that break HTTP are answered by net/http in plain text, and close the connection. A
 // handler that does not read a body does not wait for it: see serveBody.
@@ -23,7 +23,7 @@
 // IPv6 /64, has at most 256 connections; loopback addresses and trusted proxies are
 // exempt.
 //
-// The connection closes after a request in chunks and after one of HTTP/1.0.
+// The connection closes after a chunked request and after one of HTTP/1.0.
 //
 // Frames of HTTP/2 that are not requests are bounded only as net/http does it: it closes a
 // connection with many resets or unread answers. Other frames have no bound, since each costs

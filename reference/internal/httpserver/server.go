@@ -65,12 +65,13 @@ func (s *Server) take(handler http.Handler, o Options) error {
 }
 
 // Reload replaces the handler and the options while the server serves, and reads the
-// certificate again. Running requests end with the old handler. OnReady, Logger and the timeouts of reading, writing and
-// idling stay as they are; TLS must not be turned on or off. Connections over a lower
-// limit are closed, once they are idle, when the next connection arrives.
+// certificate again. Running requests end with the old handler. OnReady, Logger and the
+// timeouts of reading, writing and idling stay as they are; TLS must not be turned on or off.
+// Connections over a lower limit are closed, once they are idle, when the next connection
+// arrives.
 //
-// If Reload returns an error, such as that of a certificate that cannot be loaded, nothing
-// has changed.
+// If Reload returns an error, such as for a certificate that cannot be loaded, nothing has
+// changed.
 func (s *Server) Reload(handler http.Handler, o Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,7 @@ func (s *Server) serveCurrent(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// drain shuts hs down, which still accepts connections.
+// drain shuts hs down, which still accepts connections when drain begins.
 func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	s.ready.Store(false)
 	s.mu.Lock()
@@ -222,8 +223,8 @@ func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 type errorLog struct{ logger *slog.Logger }
 
 // Write logs one message. Failed TLS handshakes are at level Debug: scanners cause them
-// all day. A client that speaks HTTP/1 after it agreed on HTTP/2 greets with its target, which
-// is left out: it can have a secret.
+// all day. If a client speaks HTTP/1 after it agreed on HTTP/2, the message quotes the target,
+// which can have a secret, so the quotation is left out.
 func (l errorLog) Write(message []byte) (int, error) {
 	level := slog.LevelWarn
 	if bytes.HasPrefix(message, []byte("http: TLS handshake error")) {
