@@ -13,7 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
-// openConsole makes the console of the admin listener.
+// openConsole makes the limiter for an operator, and the console of the admin listener.
 func (s *server) openConsole(context.Context) (err error) {
 	s.audited = admin.Audited(s.limiter, s.store, s.Logger, time.Now)
 	engines := []ratelimit.Limiter{s.embedded}
@@ -31,7 +31,7 @@ func (s *server) openConsole(context.Context) (err error) {
 	return err
 }
 
-// facts are what the console shows of the server, beside what it has counted.
+// facts are what the console shows about the server in addition to its own counts.
 func (s *server) facts(ctx context.Context) map[string]any {
 	facts := map[string]any{"version": s.Build.Version}
 	for _, check := range s.checks {

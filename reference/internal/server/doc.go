@@ -14,11 +14,11 @@
 //
 // # Reload
 //
-// While it serves, it reads the settings again when their file changes and on SIGHUP. It
-// builds a new handler on the same database and limiter, and then replaces the handler
-// in force, so that usage and bans stay and no request sees half of a change. Settings
-// that were needed to open something, such as the database, need a restart, and so do the
-// timeouts of connections, which net/http cannot change while it serves.
+// While it serves, it reads the settings again on SIGHUP, and when their file or the
+// certificate changes. It builds a new handler on the same database and limiter, and then
+// replaces the handler in force, so that usage and bans stay and no request sees half of a
+// change. Settings that were needed to open something, such as the database, need a restart,
+// and so do the timeouts of connections, which net/http cannot change while it serves.
 //
 // # Stop
 //

@@ -55,8 +55,8 @@ func (s *server) openDatabase(ctx context.Context) (store.Store, error) {
 	}
 }
 
-// logUpgrade logs that the database is upgraded, and where a copy of the older one is
-// kept.
+// logUpgrade logs that an upgrade of the database begins, and where a copy of the older
+// one is.
 func (s *server) logUpgrade(u database.Upgrade) {
 	attrs := []any{slog.String("database", u.Database), slog.Int64("from", u.From), slog.Int64("to", u.To)}
 	if u.Copy != "" {

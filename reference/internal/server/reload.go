@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -16,9 +15,8 @@ import (
 // watchPeriod is the time between two looks at the settings file.
 const watchPeriod = time.Second
 
-// A reloader reads the settings again on SIGHUP, when their file changes, and when the files
-// of their certificate do, and applies them. If that fails, the settings and the certificate in
-// force stay as they are.
+// A reloader reads the settings again on SIGHUP, and when their file or the certificate changes,
+// and applies them. If that fails, the settings and the certificate in force stay as they are.
 type reloader struct {
 	source *config.Source
 	hangUp <-chan os.Signal
@@ -29,19 +27,19 @@ type reloader struct {
 
 	// These are used by run alone.
 	current *config.Config // in force
-	wanted  *config.Config // the last ones without a mistake; nil: current
+	wanted  *config.Config // the last ones that were read without a mistake
 
-	certificate string // that of wanted when it was last looked at; see readCertificate
+	certificate string // of wanted, when it was last read; see readCertificate
 
 	mu     sync.Mutex
 	status reloadStatus
 }
 
-// A reloadStatus says how often the settings were read again.
+// A reloadStatus says how often the settings were read again, and how the last time ended.
 type reloadStatus struct {
 	Applied int64
 	Refused int64    // because of a mistake
-	Error   string   // why the last one was refused; "": it was not
+	Error   string   // why the last reload was refused; "": it was not
 	Restart []string // settings that take effect after a restart
 }
 
@@ -72,7 +70,7 @@ func (r *reloader) run(ctx context.Context) {
 			if r.source.Changed() {
 				r.reload("the file has changed")
 			}
-			if now, _ := readCertificate(cmp.Or(r.wanted, r.current)); now != r.certificate {
+			if now, _ := readCertificate(r.wanted); now != r.certificate {
 				r.certificate = now
 				r.reload("the certificate has changed")
 			}
@@ -147,12 +145,12 @@ func (r *reloader) count(restart []string, err error) {
 	r.status.Restart = restart
 }
 
-// Status returns how often the settings were reloaded. It is safe for concurrent use.
+// Status is safe for concurrent use.
 func (r *reloader) Status() reloadStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status
 }
 
-// inOneLine returns the text of an error that can have a line for each mistake.
+// inOneLine returns the text of an error, which can have a line for each mistake, in one line.
 func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -29,7 +29,7 @@ func testReloader(t *testing.T, file string, apply func(*config.Config) error) (
 	source := config.NewSource(config.Flags{"config": &file}, nil)
 	c, err := source.Load()
 	must(t, err)
-	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply, setLevel: func(slog.Level) {}}, log
+	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, wanted: c, apply: apply, setLevel: func(slog.Level) {}}, log
 }
 
 func put(t testing.TB, file, content string) {

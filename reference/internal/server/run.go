@@ -23,8 +23,8 @@ type Options struct {
 	SetLevel func(slog.Level) // changes the level of Logger
 	Notice   io.Writer        // gets the first key, which must not be in the log
 
-	// Source is read again for each value of HangUp, and when its file changes. Nil:
-	// the settings do not change.
+	// Source is read again for each value of HangUp, and when its file or the certificate
+	// changes. Nil: the settings do not change.
 	Source *config.Source
 	HangUp <-chan os.Signal
 
@@ -46,7 +46,7 @@ const (
 
 // Run serves until ctx ends, and returns once everything is closed.
 func Run(ctx context.Context, c *config.Config, o Options) error {
-	if _, err := readCertificate(c); err != nil {
+	if _, err := readCertificate(c); err != nil { // before anything is opened
 		return err
 	}
 	c.LogWarning(o.Logger)
@@ -125,7 +125,7 @@ func (s *server) serveAPI(ctx context.Context, l *listeners) (err error) {
 		s.logStart(l)
 		systemd{s.Logger}.serving()
 	}
-	s.reloads = &reloader{source: s.Source, hangUp: s.HangUp, logger: s.Logger, setLevel: s.SetLevel, current: s.start, apply: s.apply}
+	s.reloads = &reloader{source: s.Source, hangUp: s.HangUp, logger: s.Logger, setLevel: s.SetLevel, current: s.start, wanted: s.start, apply: s.apply}
 	if s.reloads.certificate, err = readCertificate(s.start); err != nil {
 		return err
 	}
@@ -193,9 +193,8 @@ func (s *server) logStart(l *listeners) {
 	s.Logger.Info("serving", append(attrs, slog.String("go", s.Build.Go))...)
 }
 
-// readCertificate reads the certificate before anything is opened, so that the error can name
-// the setting. What it returns is another text when the files have changed, also when they
-// cannot be read.
+// readCertificate returns a text that changes when the certificate changes, or the error in
+// reading it. Without TLS the text is empty. The error names the setting.
 func readCertificate(c *config.Config) (state string, err error) {
 	if !c.TLS() {
 		return "", nil

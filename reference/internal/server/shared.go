@@ -107,8 +107,8 @@ type shared struct {
 	mode    string         // on_redis_failure
 }
 
-// Close also gives back what is left of shares. Its error explains that of package
-// failover while Redis does not answer.
+// Close also returns the unused units of shares to Redis. Its error says that Redis does not
+// count the requests that were admitted without it.
 func (s *shared) Close() error {
 	err := s.Limiter.Close()
 	if s.shares != nil {
@@ -123,12 +123,12 @@ func (s *shared) Close() error {
 // probePlan is the plan of a probe. Its window is short, so that its keys expire soon.
 var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: time.Second})
 
-// probe asks Redis for decisions: PING is answered even if it is full or refuses the script.
-// One is enough: a master of a cluster that is away affects its own subjects only.
+// probe asks Redis for decisions, because Redis answers PING even if it is full or refuses the
+// script. One decision is enough: a master of a cluster that is away affects only its subjects.
 func (s *shared) probe(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
-	const subjects = 16 // so many that each of a few masters has one
+	const subjects = 16 // so many that each of a few masters is likely to have one
 	answers := make(chan error, subjects)
 	for i := range subjects {
 		go func() {
@@ -177,8 +177,8 @@ func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 // banRetry is when an operator may repeat a command that needs Redis.
 const banRetry = 5 * time.Second
 
-// explainBan returns the error for an operator of a command that took effect here only,
-// or nowhere.
+// explainBan returns the error that an operator reads about a command that took effect here
+// only, or nowhere.
 func explainBan(err error, here, nowhere string) error {
 	effect := nowhere
 	switch {

@@ -172,7 +172,8 @@ func (s *server) openEmbedded(ctx context.Context) error {
 		_ = closeFile() // the saver has reported the error of its last save
 		return nil
 	})
-	if err := save(); err != nil { // which makes a new file, so that the next server opens it first
+	// The first save makes the file, so that the next server opens it before the database.
+	if err := save(); err != nil {
 		return err
 	}
 	s.limiter, s.embedded = engine, engine
