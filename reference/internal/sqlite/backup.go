@@ -13,7 +13,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// A Report says what is in a file that was found whole.
+// A Report says what is in a file that has passed the checks.
 type Report struct {
 	Schema     int64 // its version
 	Pets, Keys int64 // how many there are
@@ -52,8 +52,8 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 	return r, rename(partial.path, to)
 }
 
-// copyDatabase is copyPartial for a database of petstore. It returns the version of its schema,
-// too.
+// copyDatabase is copyPartial for a database of petstore. It also returns the version of its
+// schema.
 func (f file) copyDatabase(ctx context.Context, db *sql.DB, to string) (partial file, version int64, err error) {
 	err = f.snapshot(ctx, db, func(conn *sql.Conn) (err error) {
 		if version, err = f.inspectFilled(ctx, conn); err != nil {
@@ -111,7 +111,8 @@ func (f file) verify(ctx context.Context, conn *sql.Conn) (r Report, err error) 
 	return r, nil
 }
 
-// What is wrong with a file. Of what is not in a table, SQLite reports all in one row.
+// These list what is wrong with a file. SQLite reports problems outside of tables in one row of
+// several lines.
 const (
 	integrityText  = `PRAGMA integrity_check(20)`
 	referencesText = `SELECT 'a row of ' || "table" || ' refers to a row of ' || "parent" || ' that does not exist'
@@ -133,10 +134,10 @@ func (f file) copyTo(ctx context.Context, conn *sql.Conn, to string) error {
 	return rename(partial.path, to)
 }
 
-// copyPartial writes a copy of the database, as of one instant, to a new file beside to that only
-// its owner can read, and which can get that name then. Other processes may read and write the
-// database meanwhile. SQLite syncs the copy to the disk. The error wraps [fs.ErrExist] if there
-// is a file at to.
+// copyPartial writes a copy of the database, as of one instant, to a new file beside to, which
+// the caller can then rename to it. Only its owner can read the file. Other processes may read
+// and write the database meanwhile. SQLite syncs the copy to the disk. The error wraps
+// [fs.ErrExist] if there is a file at to.
 func (f file) copyPartial(ctx context.Context, conn *sql.Conn, to string) (partial file, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return partial, fmt.Errorf("%s: %w", to, fs.ErrExist)
@@ -188,7 +189,7 @@ func (f file) copyPages(ctx context.Context, conn *sql.Conn, doing string, begin
 	})
 }
 
-// leaveWAL has a copy consist of one file, also while it is read.
+// leaveWAL makes a copy a single file, even while it is read.
 func (f file) leaveWAL(ctx context.Context) error {
 	db, err := f.connect(1)
 	if err != nil {
@@ -198,8 +199,8 @@ func (f file) leaveWAL(ctx context.Context) error {
 	return errors.Join(err, db.Close())
 }
 
-// rename gives a file a new name, or deletes it if that fails. It does not replace a file of that
-// name: its error then wraps [fs.ErrExist].
+// rename gives a file a new name, or deletes it if that fails. If there is a file of that name, the
+// error wraps [fs.ErrExist]; only a file system without hard links replaces that file.
 func rename(from, to string) error {
 	err := os.Link(from, to)
 	switch {

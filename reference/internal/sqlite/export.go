@@ -11,13 +11,14 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// Export calls do with everything in the database in the file at path: a backup, or the
-// file of a server that has stopped. Other processes are kept out until do returns. The file
+// Export calls do with everything in the database in the file at path, which is a backup or
+// the file of a stopped server. Other processes are kept out until do returns. The file
 // is not changed; only a log that a killed process has left is moved into it, as by every
 // program that opens it.
 //
 // A file that is damaged or of an older version, or that another process has open, is
-// refused. The error wraps [fs.ErrNotExist] if there is no file, or is that of do.
+// refused. The error wraps [fs.ErrNotExist] if there is no file. An error of do is returned as
+// it is.
 func Export(ctx context.Context, path string, o Options, do func(store.Export) error) error {
 	f, err := o.existingFile(path)
 	if err != nil {
@@ -91,7 +92,7 @@ var exported = []struct{ name, columns string }{
 	{"deprecated_use_by_day", "day, operation, owner, count"},
 }
 
-// conversions are of values that SQLite stores as numbers or texts, by column.
+// conversions convert values that SQLite stores as numbers or texts, by column.
 var conversions = map[string]func(any) (any, error){
 	"at": exportInstant, "created": exportInstant, "expires": exportInstant, "revoked": exportInstant, "last": exportInstant,
 	"day":    func(v any) (any, error) { return store.DayOf(v.(int64)), nil },
@@ -111,7 +112,7 @@ func exportTexts(v any) (any, error) {
 	return texts, err
 }
 
-// lastIDText asks the table, too, as SQLite does for the next ID.
+// lastIDText also asks the table itself, as SQLite does for the next ID.
 const lastIDText = `SELECT coalesce(max(id), 0) FROM (SELECT id FROM %[1]s UNION ALL SELECT seq FROM sqlite_sequence WHERE name = '%[1]s')`
 
 // exportTable returns a table of a file that does not change, and the number of its rows.

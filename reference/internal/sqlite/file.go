@@ -77,7 +77,7 @@ func (f file) create() error {
 	return nil
 }
 
-// progress says how far something is, if somebody wants to know.
+// progress reports how far something is, if there is a function to report to.
 func (f file) progress(doing string, done, total int64) {
 	if f.report != nil {
 		f.report(doing, done, total)

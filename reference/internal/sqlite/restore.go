@@ -115,9 +115,9 @@ func inUse(database string) error {
 	return fmt.Errorf("database %s is in use by another process, such as a server; stop it first", database)
 }
 
-// lock opens the file, moves its log into it, which takes that no other process has it
-// open, and keeps others out until the connection is closed. If there is no file, it returns
-// an empty database with a version of the schema.
+// lock opens the file, moves its log into it, and keeps other processes out until the
+// connection is closed. It fails if another process has the file open. If there is no file, it
+// returns an empty database with a version of the schema.
 func (f file) lock(ctx context.Context, version int64) (_ *sql.DB, exists bool, err error) {
 	switch err := f.checkRegular(); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -165,8 +165,8 @@ func (f file) unreadable(err error) error {
 		"move it and its log (-wal) away, restore again, and revoke the keys that the command then names: %w", f.name, err)
 }
 
-// copyUpgraded copies the file to a new one beside to, with the newest schema, and verifies that.
-// It returns the copy, and the version of the schema of the file.
+// copyUpgraded copies the file to a new one beside to, upgrades the copy to the newest schema and
+// verifies it. It returns the copy, and the version of the schema of the file.
 func (f file) copyUpgraded(ctx context.Context, to string) (next file, version int64, r Report, err error) {
 	from, err := f.connectReadOnly()
 	if err != nil {
@@ -190,8 +190,7 @@ func (f file) copyUpgraded(ctx context.Context, to string) (next file, version i
 	return next, version, r, err
 }
 
-// printable returns a path as an audit entry can have it: with escapes in place of control
-// characters.
+// printable returns a path for an audit entry, with escapes instead of control characters.
 func printable(path string) string { return strings.Trim(strconv.Quote(path), `"`) }
 
 // The statements of a restore run on the database that is replaced (main), with the one that
@@ -213,8 +212,8 @@ const (
 		FROM main.sqlite_sequence AS m WHERE m.name = r.name`
 )
 
-// merge takes over into next, which replaces the file, what must not be lost: keys and their
-// ends, the audit log, the IDs of pets. It sets what r says about keys.
+// merge copies into next, which replaces the file, what must not be lost: keys with their
+// revocations, the audit log, and the last IDs. It sets what r says about keys.
 func (f file) merge(ctx context.Context, db *sql.DB, next file, entry store.AuditEntry, r *Restored) error {
 	if _, err := db.ExecContext(ctx, "ATTACH ? AS restored", next.path); err != nil {
 		return f.explain("restore", err)
@@ -272,7 +271,7 @@ func scanRestoredKey(row scanner) (k store.Key, err error) {
 	return k, err
 }
 
-// replaceContent keeps the content of the file in another one, and writes that of next to it,
+// replaceContent copies the content of the file to another one, and replaces it by that of next,
 // in one transaction. The file stays the same one: another process that is waiting for it,
 // such as a server that starts now, must not be left with a file that has lost its name.
 func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep string) error {

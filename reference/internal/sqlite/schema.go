@@ -51,7 +51,7 @@ func (f file) prepare(ctx context.Context, db *sql.DB, o Options) (from, to int6
 	if err != nil {
 		return 0, 0, err
 	}
-	var copied string // a copy of an older file, as it is before
+	var copied string // path of a copy of an older file; "": none was made
 	err = f.snapshot(ctx, db, func(conn *sql.Conn) (err error) {
 		switch from, err = f.inspect(ctx, conn); {
 		case err != nil || from == latest:
@@ -145,7 +145,7 @@ func Migrate(ctx context.Context, path string, o Options) (from, to int64, err e
 	return s.before, s.schema, s.Close()
 }
 
-// An Upgrade is that of a file of an older version.
+// An Upgrade describes the upgrade of a file of an older version.
 type Upgrade struct {
 	Database string // as it was given to Open
 	From, To int64  // versions of the schema
@@ -212,8 +212,8 @@ func difference(a, b map[string]string) string {
 	return ""
 }
 
-// schemaOf returns the objects of a version of the schema, and the newest version. If that is
-// smaller, they are of the newest.
+// schemaOf returns the objects of a version of the schema, and the newest version. A later
+// version counts as the newest.
 func schemaOf(ctx context.Context, version int64) (_ map[string]string, latest int64, err error) {
 	db, latest, err := inMemory(ctx, version)
 	if err != nil {
@@ -229,8 +229,8 @@ func schemaOf(ctx context.Context, version int64) (_ map[string]string, latest i
 	return all, latest, err
 }
 
-// inMemory returns an empty database with a version of the schema, and the newest version. If
-// that is smaller, the database has the newest.
+// inMemory returns an empty database with a version of the schema, and the newest version. A
+// later version counts as the newest.
 func inMemory(ctx context.Context, version int64) (_ *sql.DB, latest int64, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

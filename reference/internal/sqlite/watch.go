@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// PetsVersion returns a number that changes with each commit of this store at once, and
-// with those of others, to whatever they are, after at most 10 milliseconds. See
+// PetsVersion returns a number that changes at once with each commit of this store, and
+// within 10 milliseconds with each commit of others, whatever was written. See
 // [store.PetsVersioner].
 func (s *Store) PetsVersion() (version uint64, ok bool) { return s.watch.now() }
 

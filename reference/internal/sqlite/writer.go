@@ -122,8 +122,8 @@ func (w *writer) gather(batch []*job) []*job {
 	return batch
 }
 
-// run commits the jobs together. A job that fails undoes the transaction. Then those before
-// it, it alone, and those after it are run again, so that no job fails because of another.
+// run commits the jobs together. A job that fails undoes the transaction. Then run runs the
+// jobs before it, that job alone, and the jobs after it, so that no job fails because of another.
 func (w *writer) run(batch []*job) {
 	if len(batch) == 0 {
 		return
