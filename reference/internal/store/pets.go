@@ -100,11 +100,11 @@ type Pets interface {
 // a caller can keep what it made of them. It is optional.
 type PetsVersioner interface {
 	// PetsVersion returns a number that stands for what is stored. Two calls return the
-	// same number only if this handle has committed no write between them, and no other
-	// one until 10 milliseconds before the second call: whatever was read after the first
-	// call is what would be read after the second one, or would have been read then. The
-	// number may change without a write, and is neither ordered nor stored. It costs far
-	// less than a query.
+	// same number only if this handle has committed no write between them, and other
+	// handles none until 10 milliseconds before the second call. So what was read after the
+	// first call is still what is stored, except for writes of other handles in those 10
+	// milliseconds. The number may change without a write, and is neither ordered nor
+	// stored. It costs far less than a query.
 	//
 	// If ok is false, the store cannot tell at the moment, and the caller must read.
 	PetsVersion() (version uint64, ok bool)

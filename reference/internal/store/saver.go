@@ -13,8 +13,8 @@ import (
 // saveInterval is the time between two saves, unless a task has its own.
 const saveInterval = time.Second
 
-// saveShare is how many times as long as a save the interval after it is at least, so that
-// saves of much take a small part of the time.
+// saveShare times the duration of a save is the least interval to the next one, so that saves
+// take at most a twentieth of the time.
 const saveShare = 20
 
 // lastSaveTimeout bounds the last save when the process ends.
@@ -27,10 +27,10 @@ type SaveTask struct {
 	Every time.Duration               // the least time from one save to the next; zero: a second
 }
 
-// A Saver runs tasks at their intervals, or less often if saves take longer than a twentieth
-// of that, each in a goroutine of its own, so that none waits for the database of another. A task that fails runs again, and the log says
-// when it begins to fail and when it succeeds again. [StartSaver] returns a Saver. It
-// is safe for concurrent use.
+// A Saver runs tasks at their intervals, each in a goroutine of its own, so that none waits for
+// the database of another. If a save takes longer than a twentieth of its interval, the next one
+// comes later. A task that fails runs again, and the log says when it begins to fail and when it
+// succeeds again. [StartSaver] returns a Saver. It is safe for concurrent use.
 type Saver struct {
 	logger *slog.Logger
 	tasks  []SaveTask

@@ -66,7 +66,7 @@ var (
 	// ErrInvalid: the value breaks a rule of its type.
 	ErrInvalid = sqlkeys.ErrInvalid
 
-	// ErrExists: a key with this digest exists, or the first key does.
+	// ErrExists: there is a key with this digest, or, for CreateFirstKey, any key.
 	ErrExists = sqlkeys.ErrExists
 
 	// ErrInactive: the key is revoked or has expired.
@@ -137,7 +137,7 @@ type Export struct {
 type Table struct {
 	Name    string
 	Columns []string
-	LastID  int64 // the largest ID that a row ever had; 0: there was none, or IDs are no numbers
+	LastID  int64 // the largest ID that a row ever had; 0: there was none, or IDs are not numbers
 
 	// Rows has the values of the columns, each an int64, a string, a []byte, a []string, a
 	// time.Time or nil. It can be read once, and reads the database meanwhile. After an error

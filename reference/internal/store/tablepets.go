@@ -118,8 +118,8 @@ func (t Tables) firstPet(ctx context.Context, db sqlkeys.DB, k IdempotencyKey) (
 	return pet, true, nil
 }
 
-// addOnce stores the key of a request. Each new key removes a few expired ones, which is more
-// than one for each, so that there are never many.
+// addOnce stores the key of a request. Each new key removes up to four expired ones, so that
+// expired keys do not accumulate.
 func (t Tables) addOnce(ctx context.Context, db sqlkeys.DB, k IdempotencyKey, pet int64) error {
 	if _, err := exec(ctx, db, `INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (owner, key) DO UPDATE SET fingerprint = excluded.fingerprint, pet = excluded.pet, at = excluded.at`,
@@ -131,5 +131,5 @@ func (t Tables) addOnce(ctx context.Context, db sqlkeys.DB, k IdempotencyKey, pe
 	return err
 }
 
-// expired is when the keys were stored that are forgotten at the time of k.
+// expired returns the time at or before which keys were stored that have expired by that of k.
 func (t Tables) expired(k IdempotencyKey) any { return t.instant(k.At.Add(-IdempotencyLifetime)) }

@@ -23,7 +23,8 @@ type Tables struct {
 // or of the database, with what the call was doing. It may call do again if nothing was stored.
 type Call func(ctx context.Context, doing string, do func(context.Context, sqlkeys.DB) error) error
 
-// NewTables returns the tables of a store. Statement is write for what runs one statement.
+// NewTables returns the tables of a store. Writes of a single statement call statement instead of
+// write.
 func NewTables(d *Dialect, read, write, statement Call) Tables {
 	return Tables{d, read, write, statement}
 }
@@ -72,8 +73,8 @@ var PostgreSQL = &Dialect{
 
 	fingerprint: "encode(k.fingerprint, 'hex')",
 	// The commit of a replay waits for the synchronous standby, because it locks the row.
-	// Otherwise a pet would be acknowledged whose own commit no standby has confirmed: once its
-	// wait is canceled, it can be seen.
+	// Otherwise a replay could acknowledge a pet that no standby has confirmed: the pet can be
+	// seen once the wait of its own commit is canceled.
 	lockFirst: "FOR UPDATE OF k",
 
 	// So IDs are in the order in which the entries are committed. The lock of upgrades is number 1.
