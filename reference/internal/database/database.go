@@ -36,11 +36,11 @@ type Options struct {
 	// OnUpgrade is called before the schema of a database is upgraded.
 	OnUpgrade func(Upgrade)
 
-	// Progress is called as that of [sqlite.Options], while a SQLite file is read.
+	// Progress is called while a SQLite file is read; see [sqlite.Options].
 	Progress func(doing string, done, total int64)
 }
 
-// An Upgrade is that of a database with an older schema. PostgreSQL has no copy.
+// An Upgrade describes the upgrade of an older schema. There is no copy of a PostgreSQL database.
 type Upgrade = sqlite.Upgrade
 
 // Open opens the database with this name, which [Check] accepts. It creates a SQLite file that
@@ -62,7 +62,7 @@ func Migrate(ctx context.Context, name string, o Options) (from, to int64, err e
 	return sqlite.Migrate(ctx, name, o.sqlite())
 }
 
-// opened returns no store, rather than a nil pointer, if there is an error.
+// opened returns a nil interface, rather than one with a nil pointer, if there is an error.
 func opened[S store.Store](s S, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ var postgresURL = regexp.MustCompile(`^postgres(?:ql)?://(?:([^:@/?#\s]*)(?::([^
 // keyword is how a connection string of libpq in its other form begins.
 var keyword = regexp.MustCompile(`(?:^|\s)(?:host|hostaddr|port|dbname|user|password|service|passfile)\s*=`)
 
-// IsPostgres reports whether name is a URL of PostgreSQL. Any other name is that of a
+// IsPostgres reports whether name is a URL of PostgreSQL. Any other name is the path of a
 // SQLite file.
 func IsPostgres(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
@@ -154,7 +154,7 @@ func UsagePath(name string) string {
 		return ""
 	}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real // so that two names of one database have one state
+		name = real // so that two names of one database have one usage file
 	}
 	return name + "-usage"
 }
@@ -177,7 +177,7 @@ type Imported struct{ Pets, Keys int64 }
 
 // Import copies everything in a SQLite file into the PostgreSQL database with this URL,
 // all or nothing. It creates or upgrades the tables as [Open] does. The file is a backup, or
-// that of a server that has stopped, and is not changed; see [sqlite.Export]. The error
+// that of a stopped server, and is not changed; see [sqlite.Export]. The error
 // wraps [postgres.ErrNotEmpty] if the database has content, and [fs.ErrNotExist] if there is
 // no file.
 func Import(ctx context.Context, name, file string, by store.Actor, at time.Time, o Options) (n Imported, err error) {
