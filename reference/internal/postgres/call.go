@@ -13,7 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// maxAttempts is how often a call is tried that stored nothing.
+// maxAttempts is how often a call that stores nothing is tried.
 const maxAttempts = 3
 
 // read runs do with a connection. It may run it again. A read that has begun ends at the
@@ -135,8 +135,8 @@ func (s *Store) reset() {
 // (pg_cancel_backend).
 const unconfirmed = "petstore.unconfirmed"
 
-// noteUnconfirmed notes the warning. The text of it is translated, and its code is that of
-// any warning, so it is known by the function of the server that gives it.
+// noteUnconfirmed notes the warning. Its text is translated, and its code is the same for all
+// warnings, so noteUnconfirmed recognizes it by the function of the server that sends it.
 func noteUnconfirmed(conn *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		conn.CustomData()[unconfirmed] = true
@@ -144,7 +144,7 @@ func noteUnconfirmed(conn *pgconn.PgConn, n *pgconn.Notice) {
 }
 
 // stored returns the error of a statement that writes or commits. It wraps [ErrUnknown] unless
-// the server has said that it has stored everything, or nothing. Stored does not ask
+// the server has said that it has stored everything, or nothing. It does not ask
 // [pgconn.SafeToRetry], which can be true after a COMMIT that was sent, if its connection was
 // lost.
 func stored(conn *pgx.Conn, err error) error {

@@ -16,7 +16,7 @@ import (
 // could lose what it has stored.
 var ErrUnknown = errors.New("the outcome is unknown")
 
-// Reasons of calls that can succeed later, beside the codes of PostgreSQL.
+// Temporary errors, in addition to the codes of PostgreSQL; see isTemporary.
 var (
 	errNoConnection = errors.New("cannot connect")
 	errLost         = errors.New("the connection was lost")
@@ -54,8 +54,8 @@ func state(err error) string {
 	return ""
 }
 
-// isStale reports whether the other connections are likely to answer the same, and new ones
-// are not.
+// isStale reports whether the other connections are likely to give the same answer, and new
+// ones are not.
 func isStale(err error) bool {
 	return state(err) == readOnlyTransaction || state(err) == planChanged || errors.Is(err, errReadOnly)
 }
@@ -66,8 +66,8 @@ func canRepeat(err error) bool {
 	return isStale(err) || state(err) == serializationFailure || state(err) == deadlockDetected
 }
 
-// passes reports whether a later call need not meet the error.
-func passes(err error) bool {
+// isTemporary reports whether a later call can succeed.
+func isTemporary(err error) bool {
 	for _, reason := range []error{errNoConnection, errLost, ErrUnknown, errReadOnly, errTooOld, errNoRights, puddle.ErrClosedPool} {
 		if errors.Is(err, reason) {
 			return true
@@ -80,26 +80,26 @@ func passes(err error) bool {
 
 // explain returns the error of a call with what the call was doing.
 func (s *Store) explain(doing string, err error) error {
-	if state(err) == notInRepertoire { // no stored text has NUL or is not UTF-8
+	if state(err) == notInRepertoire { // every stored text is UTF-8 without NUL
 		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
 	}
 	return explain(doing+": "+s.name, err)
 }
 
 // explain returns an error that says what failed and what an operator can do. It wraps
-// [store.ErrUnavailable] if it passes.
+// [store.ErrUnavailable] if it is temporary.
 func explain(what string, err error) error {
-	unavailable := passes(err)
+	temporary := isTemporary(err)
 	if do, ok := advice[state(err)]; ok {
 		err = fmt.Errorf("%s: %w", do, err)
 	}
-	if unavailable {
+	if temporary {
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, oneLine{err})
 	}
 	return fmt.Errorf("%s: %w", what, oneLine{err})
 }
 
-// oneLine is an error without line breaks. That of several servers has one for each.
+// oneLine is an error without line breaks. The error about several servers has a line for each.
 type oneLine struct{ error }
 
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// Transactions of servers that have begun may keep the import from its locks for as long
-	// as lock_timeout. The import itself takes as long as it needs.
+	// The import waits for transactions of servers that have begun, for at most lock_timeout.
+	// The import itself takes as long as it needs.
 	importSettingsText = `SELECT set_config('lock_timeout', '10s', true), set_config('statement_timeout', '0', true),
 		set_config('idle_in_transaction_session_timeout', '0', true)`
 
 	// An ID that was given, here or there, is not given again. A sequence is not part of the
-	// transaction, so that it may lack numbers after an import that failed.
+	// transaction, so an import that failed may have used numbers.
 	lastIDText = `SELECT setval(s, greatest($2, nextval(s))) FROM (SELECT pg_get_serial_sequence($1, 'id')::regclass) AS sequence (s)`
 
 	// commitTimeout is for the commit of everything, also on a synchronous standby.
 	commitTimeout = time.Minute
 )
 
-// ErrNotEmpty: a database has content, so that nothing can be imported.
+// ErrNotEmpty: the database has content, so nothing can be imported.
 var ErrNotEmpty = errors.New("not empty")
 
 // Import copies an export into a database that is empty, in one transaction, and adds an
@@ -94,7 +94,7 @@ func (s *Store) importAll(ctx context.Context, tx pgx.Tx, x store.Export, by sto
 			}
 		}
 	}
-	// Another transaction may have the lock of the audit log, and wait for the table.
+	// Without the lock of the audit log: a transaction that has it may be waiting for the table.
 	return copied, store.InsertAudit(ctx, store.PostgreSQL, s.view(tx), store.DatabaseImported(x, copied["pets"], copied["keys"], by, at))
 }
 

@@ -160,8 +160,8 @@ func (d target) upgrade(ctx context.Context, onUpgrade func(from, to int64)) (fr
 	return from, nil
 }
 
-// explain returns an error that says what failed and what an operator can do. What is not an
-// answer of PostgreSQL can pass.
+// explain returns an error that says what failed and what an operator can do. An error that is
+// not an answer of PostgreSQL is temporary.
 func (d target) explain(doing string, err error) error {
 	if state(err) == "" && !errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("%w: %w", errNoConnection, err)

@@ -23,10 +23,9 @@
 // synchronous_commit must not be off. Both are so by default. Commits at the same time
 // share a sync of the disk; each needs a connection for that.
 //
-// When a server fails over to a standby, a synchronous standby has all acknowledged
-// writes, also those that are acknowledged when a call is repeated after an unknown
-// outcome. An asynchronous one may lack the last of them, and may then give the IDs of lost
-// pets to others.
+// After a failover, a synchronous standby has all acknowledged writes, including those that
+// were acknowledged when a call was repeated after an unknown outcome. An asynchronous one may
+// lack the last of them, and may then give the IDs of lost pets to others.
 //
 // # Calls
 //
@@ -39,14 +38,14 @@
 // for a synchronous standby was canceled, a failover can lose the write. The error then
 // wraps [ErrUnknown]. All other errors of a write mean that it has stored nothing.
 //
-// A call that has stored nothing is repeated if its connection is lost, or if the answer
-// passes at once, such as a deadlock. When a connection is lost, hangs, finds its server
-// read-only or its statements outdated, all of them are replaced, at most once a second.
-// So a Store recovers from a restart or a failover by itself. Errors that can pass wrap
+// A call that has stored nothing is repeated if its connection is lost, or if it can succeed
+// at once, such as after a deadlock. When a connection is lost, hangs, finds its server
+// read-only or its statements outdated, all connections are replaced, at most once a second.
+// So a Store recovers from a restart or a failover by itself. Temporary errors wrap
 // [store.ErrUnavailable]. No error has the password.
 //
-// Requests with one idempotency key wait for each other, with an advisory lock. The first key
-// locks its table against other writes. Entries of the audit log wait for each other at the
+// Requests with one idempotency key wait for each other, with an advisory lock. CreateFirstKey
+// locks the table of keys against other writes. Entries of the audit log wait for each other at the
 // end of their transactions, so that their IDs are in the order of the commits. [Store.Import]
 // locks all tables against writes.
 //
@@ -228,7 +227,7 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 		return nil, fmt.Errorf("the URL of the PostgreSQL database: %w", err)
 	}
 	_, query, _ := strings.Cut(databaseURL, "?")
-	given, _ := url.ParseQuery(query) // pgx could
+	given, _ := url.ParseQuery(query) // pgx has parsed it without an error
 	conn := c.ConnConfig
 	if !given.Has("pool_max_conns") {
 		c.MaxConns = defaultMaxConns
@@ -244,7 +243,7 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "petstore"
 	}
-	// A user or a database may have others for other programs. PgBouncer sets these, too.
+	// The user or the database may have other values for other programs. PgBouncer sets these, too.
 	conn.RuntimeParams["client_encoding"], conn.RuntimeParams["datestyle"] = "UTF8", "ISO"
 	return c, nil
 }
@@ -256,7 +255,7 @@ func hosts(c *pgxpool.Config) []string {
 	for _, f := range c.ConnConfig.Fallbacks {
 		all = append(all, address(f.Host, f.Port))
 	}
-	return slices.Compact(all) // with and without TLS, the same server is there twice
+	return slices.Compact(all) // pgx lists a server twice: with and without TLS
 }
 
 // nameOf returns a name of the database for messages, without the password.

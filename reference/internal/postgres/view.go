@@ -21,7 +21,7 @@ type querier interface {
 func (s *Store) view(on querier) sqlkeys.DB { return viewDB{s.views, on} }
 
 // A viewDB is a [sqlkeys.DB] in which database/sql finds the connection in the context of each
-// query. Package stdlib of pgx would take one from the pool itself.
+// query. Package stdlib of pgx would take a connection from the pool itself.
 type viewDB struct {
 	views *sql.DB
 	on    querier
