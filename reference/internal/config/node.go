@@ -29,7 +29,7 @@ func (n node) at() place {
 // wrong adds a mistake.
 func (n node) wrong(format string, args ...any) { n.r.add(n.at(), n.path, format, args...) }
 
-// is reports whether n is of a kind, of which what is a description with an example.
+// is reports whether n is of a kind; what describes that kind, with an example.
 func (n node) is(kind yaml.Kind, what string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0:
@@ -63,7 +63,7 @@ func (n node) items(what string) []node {
 	return items
 }
 
-// A member is one of a group.
+// A member is a setting, or a group of them, in a group.
 type member struct {
 	node        // its value
 	name string // without the names of its groups
@@ -126,8 +126,8 @@ func join(group, member string) string {
 // maxFile bounds the settings file, in bytes.
 const maxFile = 512 << 10
 
-// parse returns what is in the settings file or in a variable. There may be nothing.
-func (r *reader) parse(content []byte, path, from string) (n node, ok bool) {
+// parseYAML returns what is in the settings file or in a variable. There may be nothing.
+func (r *reader) parseYAML(content []byte, path, from string) (n node, ok bool) {
 	nothing := node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, path, from, r}
 	whole := place{text: cmp.Or(from, r.file)}
 	var documents []yaml.Node

@@ -25,7 +25,7 @@ type Plan struct {
 	penalty ratelimit.Penalty // of the keys if custom
 }
 
-// String returns what the setting says of the plan. Its penalty is another setting.
+// String returns what the setting plans says about the plan. Its penalty is another setting.
 func (p Plan) String() string { return fmt.Sprint(p.Name, " ", p.Word, " ", p.Fixed) }
 
 // Plans are the plans that a key can have, in the order of the file.
@@ -68,8 +68,8 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	return plan, nil
 }
 
-// checkPenalty checks the penalty, of which some members may have been wrong in
-// themselves. After a mistake it is the default, so that the plans can be read.
+// checkPenalty checks the members of the penalty against each other, unless one of them was
+// wrong by itself. After a mistake the penalty is the default, so that the plans can be read.
 func (r *reader) checkPenalty() {
 	p := r.c.Penalty
 	if p.Strikes == 0 {

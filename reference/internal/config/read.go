@@ -56,8 +56,9 @@ type reader struct {
 }
 
 // parse returns the settings of a file that was read already, of the environment and of
-// flags, without a look at how they go together. Of settings with mistakes it returns the rest
-// as well.
+// parse returns the settings of a file that was read already, of the environment and of
+// flags. It does not check the settings against each other. If some have mistakes, it returns
+// the others with the error.
 func (s *Source) parse(f file) (*Config, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -65,9 +66,9 @@ func (s *Source) parse(f file) (*Config, error) {
 	r := &reader{file: f.name, c: &Config{places: map[string]place{}}}
 	r.checkEnvironment(s.env)
 	settings, inFile := r.c.settings(), map[string]node{}
-	if root, ok := r.parse(f.content, "", ""); ok && root.ShortTag() != "!!null" {
+	if root, ok := r.parseYAML(f.content, "", ""); ok && root.ShortTag() != "!!null" {
 		for _, m := range root.members(`settings such as "listen: 127.0.0.1:8080", one per line`) {
-			r.sort(m, settings, inFile)
+			r.collect(m, settings, inFile)
 		}
 	}
 	for _, declared := range settings {
@@ -101,16 +102,16 @@ func (s *Source) parse(f file) (*Config, error) {
 // withPassword matches a URL with a password.
 var withPassword = regexp.MustCompile(`://[^/@]*:[^/@]+@|[?&]password=`)
 
-// warnOfSecret notes that other users can read a setting in the file, if that is a secret.
+// warnOfSecret notes that other users can read a setting in the file, if it has a secret.
 func (c *Config) warnOfSecret(n node, file, setting string) {
 	if text, _ := n.text(); text != "" && (setting == "admin_token" || withPassword.MatchString(text)) {
 		c.warning = fmt.Sprintf("other users of the machine can read %s, which has a secret in %s; remove their right with chmod o-r", file, setting)
 	}
 }
 
-// sort puts a member of the file to the settings in the file: m itself, or the members of
-// the group that it is.
-func (r *reader) sort(m member, settings []setting, inFile map[string]node) {
+// collect adds a member of the file to the settings in the file, or the members of the group
+// that it is.
+func (r *reader) collect(m member, settings []setting, inFile map[string]node) {
 	for _, s := range settings {
 		switch {
 		case strings.Contains(m.name, "."): // "log.level: warn" would be a second way to say it
@@ -122,7 +123,7 @@ func (r *reader) sort(m member, settings []setting, inFile map[string]node) {
 		case strings.HasPrefix(s.name, m.path+"."):
 			_, first, _ := strings.Cut(s.name, ".")
 			for _, inner := range m.members(fmt.Sprintf("a group such as {%s: %s}", first, s.initial)) {
-				r.sort(inner, settings, inFile)
+				r.collect(inner, settings, inFile)
 			}
 			return
 		}
@@ -135,7 +136,7 @@ func (r *reader) outside(s setting, text, from string) node {
 	if s.plain {
 		return node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}, s.name, from, r}
 	}
-	n, _ := r.parse([]byte(text), s.name, from)
+	n, _ := r.parseYAML([]byte(text), s.name, from)
 	return n
 }
 

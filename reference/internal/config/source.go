@@ -15,7 +15,7 @@ import (
 // It is not safe for concurrent use.
 type Source struct {
 	flags Flags
-	env   map[string]string // variables that begin as those of the settings do
+	env   map[string]string // variables that begin with PETSTORE_
 
 	loaded     file // what Load read last
 	candidate  file // what Changed or Load read last
@@ -44,8 +44,8 @@ func (s *Source) File() string {
 	return s.env[variable("config")]
 }
 
-// Load reads the settings. If the file had content before, it refuses an
-// empty one, which is more likely an interrupted write than a wish for all defaults.
+// Load reads the settings. If the file had content before, Load refuses an empty one, which is
+// more likely an interrupted write than a wish for all defaults.
 func (s *Source) Load() (*Config, error) {
 	now := s.read()
 	s.loaded, s.candidate = now, now
@@ -56,9 +56,9 @@ func (s *Source) Load() (*Config, error) {
 	return s.load(now)
 }
 
-// Changed reads the file and reports whether it differs from what Load read last. It
-// must have been the same in the call before, so that a file which is being written
-// is not loaded. Without a file it returns false.
+// Changed reads the file and reports whether it differs from what Load read last, and is the
+// same as in the call before, so that a file which is being written is not loaded. Without a
+// file it returns false.
 func (s *Source) Changed() bool {
 	now := s.read()
 	stable := now.equal(s.candidate)

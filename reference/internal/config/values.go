@@ -26,8 +26,8 @@ type value struct {
 	plain bool // variables and flags have it as it is; otherwise they have it in YAML
 }
 
-// text returns the field in a form that can be compared. A plan that is in use cannot: it
-// changes.
+// text returns the field in a form that can be compared. The values of plans cannot, because
+// they change while a plan is in use.
 func (v value) text() string { return fmt.Sprint(reflect.ValueOf(v.field).Elem()) }
 
 // one is the value that parse makes of one text. The errors of parse, here and below, say
