@@ -40,13 +40,13 @@ type Config struct {
 	Now func() time.Time
 }
 
-// A Server is a server that serves, as far as the endpoints show and change it.
+// A Server is what the endpoints show and change of a running server.
 type Server struct {
 	Limiter Limiter      // see [Audited]
 	Console http.Handler // of package middleware/console
 	Store   Store
 
-	// Plan returns the plan with a name for a key with quotas of its own, or without, by the
+	// Plan returns the plan with a name, for a key that may have quotas of its own, by the
 	// present settings.
 	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
 
@@ -56,8 +56,8 @@ type Server struct {
 	// Deprecations are the deprecated operations by operationId, by the present settings.
 	Deprecations map[string]deprecation.Options
 
-	// DailyUse returns the days of an owner, as [store.DailyUses] says, with the requests
-	// that are not stored yet.
+	// DailyUse is ListDailyUse of [store.DailyUses], with the requests that are not stored
+	// yet.
 	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
 }
 
@@ -96,7 +96,7 @@ func New(c Config) (http.Handler, error) {
 		a.ownHost, a.sameOrigin), nil
 }
 
-// routes has all endpoints.
+// routes returns the endpoints. All but /, /healthz and /readyz require the token.
 func (a *admin) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
@@ -129,7 +129,7 @@ func (a *admin) routes() *http.ServeMux {
 	return mux
 }
 
-// retryAfter is when a client should ask again that something cannot be used.
+// retryAfter is how long a client should wait while something cannot be used.
 const retryAfter = 5 * time.Second
 
 var (
@@ -139,7 +139,7 @@ var (
 		Message: "The database or Redis cannot be used at the moment. GET /readyz and the log say why."}
 )
 
-// serving returns the handler of an endpoint that requires a server which serves.
+// serving returns the handler of an endpoint that answers only once the server has started.
 func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server) error) http.Handler {
 	return a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		s := a.Server()

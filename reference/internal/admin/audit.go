@@ -23,8 +23,8 @@ func actor(r *http.Request) store.Actor {
 	return store.Actor{Name: "admin", From: from}
 }
 
-// Audited returns a limiter that also stores the bans of l by hand, and their ends, in the audit
-// log, with the client of the request as the actor.
+// Audited returns l, except that it stores each ban and unban in the audit log, with the client
+// of the request as the actor.
 func Audited(l Limiter, audits store.Audits, logger *slog.Logger, now func() time.Time) Limiter {
 	return audited{l, audits, logger, now}
 }
@@ -59,8 +59,8 @@ func (l audited) Unban(ctx context.Context, subject string) (bool, error) {
 	return was, err
 }
 
-// record stores a change that took effect. The engine has made it already, so an error goes to the
-// log only: a full disk must not prevent a ban.
+// record stores a change that took effect, if only on this server. An error of the audit log goes
+// to the log only: a full disk must not prevent a ban.
 func (l audited) record(ctx context.Context, a store.AuditEntry, outcome string, failure error) {
 	e := entryOf(ctx)
 	e.subject, e.outcome = a.Target, outcome

@@ -81,7 +81,7 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 }
 
 // unseen returns a warning if a subject that is to be banned has sent no request, so that
-// its name may be wrong; "" if it has sent one, or that cannot be said.
+// its name may be wrong; "" if it has sent one, or if that is not known.
 func (a *admin) unseen(ctx context.Context, s *Server, owner, subject string) string {
 	if owner != "" {
 		if days, err := s.DailyUse(ctx, owner, store.Day(a.Now()).AddDate(0, 0, 1-store.KeepDays)); err != nil || len(days) > 0 {

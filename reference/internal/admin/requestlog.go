@@ -10,7 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// An entry is what is known of a request, for its log line among others.
+// An entry is what the handlers know about a request, for its log line and for each other.
 type entry struct {
 	by      store.Actor // for the audit log
 	trusted bool        // it has the token, or needs none
@@ -32,9 +32,9 @@ const wrongToken = "wrong token"
 
 type entryKey struct{}
 
-// levelOf returns the level of the line of a request. Reads that are answered are for
-// debugging, because pollers send them every few seconds. Profiles are not read so often,
-// and tell more than a stranger should know.
+// levelOf returns the level of the line of a request. Reads that are answered have level Debug,
+// because monitoring sends them every few seconds. Profiles are read rarely, and tell more than
+// a stranger should know.
 func levelOf(r *http.Request, route string, status int, e *entry) slog.Level {
 	refused := status >= 400 && status < 500
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions

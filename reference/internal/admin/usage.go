@@ -17,7 +17,7 @@ import (
 
 var errNoUsageOwner = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the owner: owner=NAME.")
 
-// usage shows the present usage of an owner and that of the last days.
+// usage answers with what an owner has left, and its requests of the last days.
 func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 	_, owner, ok := parameter(r.URL.RawQuery, "owner")
 	if !ok {
