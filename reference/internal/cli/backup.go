@@ -73,8 +73,8 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	return nil
 }
 
-// moveTo copies a file to w. It deletes the file first, where the system can do that, so that
-// nothing is left if the command is killed meanwhile.
+// moveTo copies a file to w. It deletes the file, with its directory, first, where the system can
+// do that, so that nothing is left if the command is killed meanwhile.
 func moveTo(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

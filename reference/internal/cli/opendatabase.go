@@ -42,8 +42,8 @@ func isMissingFile(name string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// sayCreated reports that a database was created, with its directory: in a directory
-// that is not the server's, the server does not find it, nor the keys in it.
+// sayCreated reports that a database was created, with its directory: the server does not find
+// the database, nor the keys in it, in another directory than its own.
 func sayCreated(file string) {
 	fmt.Fprintf(os.Stderr, "Created database %s.\n", fullName(file))
 }
@@ -59,8 +59,8 @@ func fullName(name string) string {
 	return name
 }
 
-// sayUpgrade reports that the database is upgraded, and where a copy of the older one is
-// kept.
+// sayUpgrade reports that an upgrade of the database begins, and where a copy of the older
+// one is.
 func sayUpgrade(u database.Upgrade) {
 	fmt.Fprintf(os.Stderr, "Upgrading database %s from schema %d to %d.\n", u.Database, u.From, u.To)
 	if u.Copy != "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 )
 
-// longWork does what takes long. Its context ends when the command is interrupted, so that do
-// can delete what is not complete; then the error says only that, unless the outcome is unknown.
-// On a terminal it shows what do reports to progress, until do returns.
+// longWork calls do, whose context ends when the command is interrupted, so that do can delete
+// what is not complete. Then the error says only that, unless the outcome is unknown. On a
+// terminal, longWork shows what do reports to bar, until do returns.
 func longWork(ctx context.Context, do func(ctx context.Context, bar *progress) error) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()

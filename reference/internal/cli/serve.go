@@ -113,8 +113,8 @@ func load(flags config.Flags) (*config.Config, error) {
 	return checked(config.Read(flags, os.Environ()))
 }
 
-// checked returns settings that were read, if their operations exist. A mistake in them is one
-// in usage.
+// checked returns settings that were read, if their operations exist. A mistake in the settings
+// is a usage error.
 func checked(c *config.Config, err error) (*config.Config, error) {
 	if err == nil {
 		err = c.CheckOperations(api.Deprecatable(), api.Operations())

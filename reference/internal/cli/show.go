@@ -37,8 +37,8 @@ func (t table) row(cells ...any) {
 
 func (t table) flush() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
 
-// show prints a list as JSON, or as a table with these columns, to which add adds the rows of
-// one item, or says that it is empty.
+// show prints a list as JSON, or as a table with these columns. add adds the rows of one item to
+// the table. If the list is empty, show says so instead of a table.
 func show[T any](o output, asJSON bool, list []T, empty string, add func(table, T), columns ...any) error {
 	switch {
 	case asJSON:

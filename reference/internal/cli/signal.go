@@ -12,9 +12,9 @@ import (
 
 var endSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
-// untilSignal returns a context that ends with the first signal to end, and on a terminal also
-// when that is closed. Then these signals have their default effect again, so a second one ends
-// the process at once.
+// untilSignal returns a context that ends with SIGINT or SIGTERM, and also when the terminal of
+// the process is closed. Then these signals have their default effect again, so a second one
+// ends the process at once.
 func untilSignal() context.Context {
 	signals := endSignals
 	if onTerminal() {
@@ -25,9 +25,9 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// untilInterrupted returns a context that ends with the first signal to end, or when the
-// terminal of the command is closed, so that the command can delete what is not complete.
-// A command under nohup goes on without its terminal.
+// untilInterrupted returns a context that ends with SIGINT or SIGTERM, or when the terminal of
+// the command is closed, so that the command can delete what is not complete. A command under
+// nohup goes on without its terminal.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := endSignals
 	if !hangUpIgnored {
@@ -52,7 +52,7 @@ func catchHangUp() hangUp {
 	return c
 }
 
-// onTerminal reports whether the process was started on a terminal, and not to outlive it.
+// onTerminal reports whether the process was started on a terminal, and should end with it.
 func onTerminal() bool { return isatty.IsTerminal(os.Stdout.Fd()) && !hangUpIgnored }
 
 // defaultSignals gives signals their default effect again.
