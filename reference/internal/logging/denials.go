@@ -17,8 +17,8 @@ const sumPeriod = time.Second
 const maxSums = 64
 
 // A summing handler bounds the lines that clients can cause without being served. It
-// passes on the first line about a denial, and then one line a second that stands for
-// those since, as its count says. All other lines pass.
+// passes on the first line about a denial, and then one line a second with the count of
+// the lines that it stands for. All other lines pass.
 type summing struct {
 	slog.Handler
 	sums *sums
@@ -53,8 +53,8 @@ func (h summing) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// denialOf reports whether r is about a request that was denied or cancelled, or is a
-// complaint of net/http about a client.
+// denialOf reports whether r is about a request that was denied or cancelled, or a warning
+// of the admin listener or of net/http about a client.
 func denialOf(r slog.Record) (d denial, ok bool) {
 	d.message = r.Message
 	r.Attrs(func(a slog.Attr) bool {
@@ -63,7 +63,7 @@ func denialOf(r slog.Record) (d denial, ok bool) {
 			if a.Value.Kind() == slog.KindInt64 {
 				d.status = a.Value.Int64()
 			}
-			return d.status >= http.StatusBadRequest || r.Level == slog.LevelWarn
+			return d.status >= http.StatusBadRequest || r.Level == slog.LevelWarn // otherwise r is not a denial
 		case "network", "key": // the last one counts
 			d.client = a.Value.String()
 		case "remote":
@@ -147,7 +147,7 @@ type Minutely struct {
 	dropped int       // messages since then
 }
 
-// Pass reports whether a message is to be written now, and how many were not since the
+// Pass reports whether a message may be written now, and how many were dropped since the
 // last one.
 func (m *Minutely) Pass() (dropped int, ok bool) {
 	m.mu.Lock()

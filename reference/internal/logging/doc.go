@@ -6,8 +6,9 @@
 //	log.Logger().Info("serving")
 //
 // Requests that were denied (401, 403, 429) or cancelled (499) are summed for each network or
-// key: the first has a line, and those after it one line a second with their count. Of
-// more than 64 networks and keys at once, the others are summed together.
+// key: the first has a line, and those after it one line a second with their count. So are
+// requests that the admin listener refuses, and what net/http says about clients. Of more than
+// 64 networks and keys at once, the others are summed together.
 //
 // A program that logs never waits, neither for a reader of the log nor for a full disk:
 // lines wait in memory, up to 1 MiB, and one goroutine writes them. If there is no more

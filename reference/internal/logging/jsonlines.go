@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// jsonLines writes the same lines as the slog.JSONHandler in it, which needs several
-// times as long, because it has to be ready for any value. Records with other values
-// than short texts, numbers and booleans go to the JSONHandler, and so does everything
-// of a logger with attributes or groups of its own.
+// jsonLines writes the same lines as the slog.JSONHandler in it, in a fraction of the time,
+// because it only knows simple values. Records with other values than plain texts, numbers
+// and booleans go to the JSONHandler, and so do all records of a logger with attributes or
+// groups of its own.
 type jsonLines struct {
 	slog.Handler
 	to io.Writer

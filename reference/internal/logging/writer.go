@@ -26,11 +26,11 @@ type writer struct {
 
 	wake    chan struct{} // holds an element if lines wait
 	closing chan struct{} // closed by Close
-	done    chan struct{} // closed when nothing is written any more
+	done    chan struct{} // closed when run has ended
 
 	mu      sync.Mutex
 	pending []byte // whole lines
-	dropped int    // lines since the last one about dropped ones
+	dropped int    // lines since the last report of dropped ones
 }
 
 func newWriter(to io.Writer, lost func(lines int) []byte) *writer {
