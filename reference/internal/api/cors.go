@@ -9,10 +9,10 @@ import (
 )
 
 // allowOrigins returns the middleware for calls from web pages (the Fetch
-// standard), or nil if there are no origins. It answers preflights, which have no
-// key and are not charged, so it is placed before the gate. Preflights pass
-// limitUncharged, so a flood of them is limited. Credentials mode is off: the page
-// sends the key, not the browser.
+// standard), or nil if there are no origins. It is placed before the gate, because it
+// answers preflights, which have no key and are not charged. They pass limitUncharged, so
+// a flood of them is limited. Credentials mode is off: the page sends the key, not the
+// browser.
 func allowOrigins(origins []string, limitUncharged middleware.Middleware) middleware.Middleware {
 	if len(origins) == 0 {
 		return nil // package cors takes an empty list as all origins

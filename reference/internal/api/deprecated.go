@@ -45,10 +45,10 @@ func deprecatable(resources []resource) map[string]string {
 	return paths
 }
 
-// deprecationMiddlewares returns the middlewares of the deprecated operations. headers
-// set the header fields of all responses for their paths and are placed outside of the
-// gate. enforce answer 410 for operations that are removed. They are placed inside the
-// gate and before the method is checked: a removed resource has no methods.
+// deprecationMiddlewares returns the middlewares of the deprecated operations. The headers
+// set the fields of all responses for their paths, and are placed outside of the gate. The
+// others, enforce, answer 410 for operations that are removed. They are placed inside the
+// gate and before the method is checked, because a removed resource has no methods.
 func (a *api) deprecationMiddlewares(resources []resource) (headers, enforce []middleware.Middleware, err error) {
 	paths := deprecatable(resources)
 	for id, d := range a.Deprecations {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -65,10 +66,7 @@ func idempotencyKey(h http.Header) (string, error) {
 // written. It is stored: another version of this function would take a request that is
 // repeated during an upgrade for a different one.
 func fingerprintOf(p store.NewPet) [32]byte {
-	status := p.Status
-	if status == "" {
-		status = store.Available
-	}
+	status := cmp.Or(p.Status, store.Available)
 	return sha256.Sum256(fmt.Appendf(nil, "createPet\n%d\n%s\n%s", p.CategoryID, status, p.Name))
 }
 

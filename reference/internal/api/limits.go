@@ -12,8 +12,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// limits returns the middlewares that limit requests which are charged, and requests
-// which are not.
+// limits returns the middleware that limits charged requests, and the one that limits requests
+// that are not charged.
 func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	charged, err = limit.New(ownerFirst{a.Limiter}, known(a.caller), limit.Options{
 		FailOpen: a.OnFailure == "open",
@@ -35,8 +35,7 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	return charged, notCharged, err
 }
 
-// known adapts a function that always knows the caller of a request to
-// [limit.New].
+// known adapts a function that always knows the caller of a request for [limit.New].
 func known(caller func(*http.Request) ratelimit.Caller) func(*http.Request) (ratelimit.Caller, error) {
 	return func(r *http.Request) (ratelimit.Caller, error) { return caller(r), nil }
 }
@@ -125,9 +124,9 @@ func keyCharges(p apikey.Principal) []ratelimit.Charge {
 	return []ratelimit.Charge{{Subject: KeySubject(p.KeyID), Plan: p.Limits}}
 }
 
-// ownerFirst is a limiter for owners and their keys. Of a request with a key that has
-// limits of its own, both are charged or neither, at one instant. The response shows the
-// one that matters most, but during a ban of the owner always the ban.
+// ownerFirst is a limiter for owners and their keys. A request with a key that has limits of
+// its own is charged to the key and the owner, or to neither. The response shows the decision
+// that matters most, but during a ban of the owner always the ban.
 type ownerFirst struct{ Limiter }
 
 // TakeAll implements [engine.MultiTaker]. The first charge is that of the owner.
@@ -145,7 +144,7 @@ func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, dec
 // its key, which has no plan if there are none.
 type peeked struct{ caller, key ratelimit.Decision }
 
-// look peeks at all that a request of c would be charged to.
+// look peeks at everything that a request of c would be charged to.
 func (a *api) look(ctx context.Context, c ratelimit.Caller) (p *peeked, err error) {
 	p = new(peeked)
 	p.caller, err = a.Limiter.Peek(ctx, c.Subject, c.Plan)

@@ -49,10 +49,10 @@ func newPage(body []byte, link string) *page {
 
 func lengthOf(body []byte) []string { return []string{strconv.Itoa(len(body))} }
 
-// compressed has the page compressed for clients that accept that, when it is first sent to
-// one. The ETag of the compressed form is known without compression, so that a 304 costs
-// none. Servers of different versions could compress to different bytes. That would matter
-// for ranges, which are not served.
+// compressed makes p a page that is compressed for clients that accept gzip, when it is first
+// sent to one. The ETag of the compressed form is known without compression, so that a 304 does
+// not cost any. Servers of different versions could compress to different bytes, but that only
+// matters for ranges, which are not served.
 func (p *page) compressed() *page {
 	p.gzipTag = []string{strings.TrimSuffix(p.etag[0], `"`) + `-gzip"`}
 	p.gzipped = sync.OnceValues(func() (form, error) {
@@ -62,8 +62,8 @@ func (p *page) compressed() *page {
 	return p
 }
 
-// zippers are large, and made once for many bodies. They are fast, since most pages are made
-// for one request or a few.
+// zippers are reused, because they are large. They prefer speed, because most pages are made for
+// one request or a few.
 var zippers = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for another level
 	return z
@@ -85,7 +85,7 @@ func compress(body []byte) ([]byte, error) {
 	return bytes.Clone(b.Bytes()), nil // without spare memory
 }
 
-// size returns the memory that the page takes at most, in bytes.
+// size returns the most memory that the page can take, in bytes.
 func (p *page) size() int {
 	const fixed = 1 << 10 // the page itself, its header fields, its place in a map
 	if p.gzipped != nil {

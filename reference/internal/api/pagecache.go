@@ -16,14 +16,13 @@ const (
 	maxKeptPages = 4096
 )
 
-// A pageCache keeps pages until the store may have changed. It is exact within a server: a
-// request that begins after this server has acknowledged a write does not get a page from
-// before it. After a write of another process it may get one for 10 milliseconds.
+// A pageCache keeps pages until the store may have changed. A request that begins after this
+// server has acknowledged a write does not get a page from before it. After a write of another
+// process, it may get one for 10 milliseconds.
 //
 // It relies on [store.PetsVersioner]: a page is kept under the version that the store had
-// before the page was read, and served while the store has the same version, so that
-// nothing is known to be written meanwhile. A page of a request that began under that
-// version may be newer than the version, never older.
+// before the page was read, and served while the store has the same version. So a page may
+// be newer than its version, but not older.
 //
 // A pageCache is safe for concurrent use.
 type pageCache struct {
@@ -55,7 +54,7 @@ func newPageCache(pets store.Pets, timeout time.Duration) *pageCache {
 	return c
 }
 
-// get returns a page that is kept, or else what read returns, which gets a context with the
+// get returns the page that is kept, or else what read returns when it is called with the
 // timeout.
 func (c *pageCache) get(ctx context.Context, key pageKey, read func(context.Context) (*page, error)) (*page, error) {
 	pages := c.now()
@@ -73,7 +72,7 @@ func (c *pageCache) get(ctx context.Context, key pageKey, read func(context.Cont
 	return p, err
 }
 
-// now returns the pages of the present version, or nil if there is no version.
+// now returns the pages of the current version, or nil if there is no version.
 func (c *pageCache) now() *keptPages {
 	if c.version == nil {
 		return nil
@@ -101,8 +100,8 @@ func (p *keptPages) of(key pageKey) *page {
 	return p.pages[key]
 }
 
-// keep keeps a page that was read, unless another request has read it too, and forgets other
-// pages if there are too many: any, since those that are asked for often come back at once.
+// keep keeps a page that was read, unless another request has kept it already, and forgets
+// pages if there are too many. Any will do, since popular ones are read again at once.
 func (p *keptPages) keep(key pageKey, read *page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -162,8 +162,8 @@ var errUnavailable = &apierror.Error{
 	RetryAfter: 5 * time.Second,
 }
 
-// storeError turns errors of the store that can pass, such as a timeout, into a 503. It
-// returns any other error as it is.
+// storeError turns temporary errors of the store, such as a timeout, into a 503. It returns
+// any other error as it is.
 func storeError(err error) error {
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return errUnavailable.Wrap(err)
