@@ -29,8 +29,9 @@ func (l *errorLog) Handle(err error) {
 // maxErrorText is how many bytes of an error of the SDK are logged.
 const maxErrorText = 1000
 
-// errorAttr is the attribute for an error of the SDK or an exporter. Its text can contain
-// the body of a response, of up to 4 MiB, which is more than the buffer of the log holds.
+// errorAttr returns the attribute for an error of the SDK or an exporter, shortened: its text
+// can contain the body of a response, up to 4 MiB, which is more than the buffer of the log
+// holds.
 func errorAttr(err error) slog.Attr {
 	text := err.Error()
 	if len(text) > maxErrorText {

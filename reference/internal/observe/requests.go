@@ -101,8 +101,8 @@ func (o *Observer) Handler(api http.Handler, client func(*http.Request) netip.Ad
 		otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
 }
 
-// sampled reports whether a request is to be traced. otelhttp costs several microseconds
-// also for requests that are not, so it gets only those that are.
+// sampled reports whether a request is to be traced. otelhttp gets only those requests, because
+// it costs several microseconds even for the others.
 func (o *Observer) sampled(*http.Request) bool {
 	_, span := o.sampler.Start(context.Background(), "petstore")
 	return span.SpanContext().IsSampled()

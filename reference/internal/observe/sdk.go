@@ -84,10 +84,10 @@ func (o *Observer) startMetrics(ctx context.Context, res *resource.Resource) err
 // disabled reports whether OTEL_SDK_DISABLED turns the SDK off. Go's does not read it.
 func disabled() bool { return strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") }
 
-// asksFor reports whether the environment asks to export a signal, TRACES or METRICS.
-// By the specification OTLP to localhost would be the default; a server that was not
-// asked connects to nothing. The exporter prometheus would listen on a port of its
-// own, and /metrics has the same.
+// asksFor reports whether the environment asks to export a signal, TRACES or METRICS. By
+// the specification, OTLP to localhost would be the default, but a server that was not
+// asked to export connects to nothing. The exporter prometheus would listen on another
+// port for what /metrics has.
 func asksFor(signal string) bool {
 	switch os.Getenv("OTEL_" + signal + "_EXPORTER") {
 	case "none", "prometheus":

@@ -29,12 +29,12 @@ type ServerState struct {
 	Certificate time.Time            // when the certificate expires; zero: there is none
 }
 
-// A stateMetric is a number of a ServerState. Its values differ in the attribute key.
+// A stateMetric is a metric of a ServerState, with a value for each value of the attribute key.
 type stateMetric struct {
 	name, unit, help string
 	counter          bool // it only grows
 	key              attribute.Key
-	values           func(s ServerState) map[string]int64 // by the attribute; "" for none
+	values           func(s ServerState) map[string]int64 // by the attribute; "": without it
 }
 
 const connections = "{connection}"
@@ -137,7 +137,7 @@ func (o *Observer) ObserveServer(state func(context.Context) ServerState) error 
 	return nil
 }
 
-// scrapes are how many requests for metrics may run at once.
+// scrapes is how many requests for metrics may run at once.
 const scrapes = 4
 
 // scrapeTimeout bounds one request for metrics.

@@ -76,8 +76,8 @@ func (r *running) end(err *error) {
 	r.span.End()
 }
 
-// errorType returns the error.type of a call, or "" if the call was answered. That
-// there is no such pet is an answer.
+// errorType returns the error.type of a call, or "" if the call was answered. An error such
+// as store.ErrNotFound is an answer.
 func errorType(err error) string {
 	switch {
 	case err == nil:
@@ -97,9 +97,9 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
-// Store returns a store that measures the calls of s which requests wait for, and Ping, and
-// gives them spans if the request is traced. PetsVersion of a [store.PetsVersioner] is not
-// measured: it takes less time than a measurement.
+// Store returns s, except that the calls that requests wait for, and Ping, are measured, and
+// have spans if the request is traced. PetsVersion of a [store.PetsVersioner] is not measured:
+// it takes less time than a measurement.
 func (o *Observer) Store(s store.Store) store.Store {
 	if v, ok := s.(store.PetsVersioner); ok {
 		return struct {
