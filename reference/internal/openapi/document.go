@@ -88,8 +88,8 @@ type server struct {
 // ownServer is the server in openapi.json.
 const ownServer = `{ "url": "/v1", "description": "The server that this document comes from." }`
 
-// mark adds members to an operation of the document, and text to its summary, which the
-// page /docs shows as well as other tools.
+// mark adds members to an operation of the document, and text to its summary, which /docs
+// and other tools show.
 func mark(document, id string, members map[string]any, text string) (string, error) {
 	const summary = `"summary": "`
 	operation := fmt.Sprintf("%q: %q,", "operationId", id)

@@ -128,8 +128,8 @@ func (d *document) link(successor string) string {
 	return ""
 }
 
-// rules splits a description into its paragraphs. Of CommonMark it knows these and bold
-// words at the beginning of one.
+// rules splits a description into its paragraphs. The only CommonMark that it knows are
+// paragraphs, and bold words at the beginning of one.
 func rules(description string) (intro []string, rules []rule) {
 	for paragraph := range strings.SplitSeq(description, "\n\n") {
 		bold, isRule := strings.CutPrefix(paragraph, "**")

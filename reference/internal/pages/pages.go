@@ -92,7 +92,7 @@ func date(text string) string {
 
 // phrase returns the phrase of a status, such as "OK" of "200", or "".
 func phrase(status string) string {
-	code, _ := strconv.Atoi(status) // default is no status
+	code, _ := strconv.Atoi(status) // 0 for default
 	return http.StatusText(code)
 }
 

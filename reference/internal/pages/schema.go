@@ -43,8 +43,8 @@ func (s *schema) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Rows returns the properties as the table of the object has them. Those of an object without
-// a chapter of its own are among them: "ban.ends".
+// Rows returns the rows of the table of an object: its properties, and those of inner objects
+// without a chapter of their own, such as "ban.ends".
 func (s *schema) Rows() []parameter {
 	var rows []parameter
 	for _, p := range s.Properties {
@@ -62,8 +62,8 @@ func (s *schema) Rows() []parameter {
 
 var reference = regexp.MustCompile(`\{"\$ref":"([^"]*)"\}`)
 
-// resolve returns an OpenAPI document with the components in place of the references to them.
-// x-name in each is its name.
+// resolve returns an OpenAPI document in which the components replace the references to them.
+// Each such component has its name as x-name.
 func resolve(document []byte) ([]byte, error) {
 	var compact bytes.Buffer // where references have one form
 	var d struct {
