@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
-// watchPeriod is the time between two looks at the settings file.
+// watchPeriod is the time between two looks at the settings file and the certificate.
 const watchPeriod = time.Second
 
 // A reloader reads the settings again on SIGHUP, and when their file or the certificate changes,
