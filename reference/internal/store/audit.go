@@ -102,20 +102,20 @@ type Audits interface {
 	ListAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, error)
 }
 
-// KeyCreated returns the audit entry for a key that was created.
-func KeyCreated(k Key, by Actor) AuditEntry {
+// keyCreated returns the audit entry for a key that was created.
+func keyCreated(k Key, by Actor) AuditEntry {
 	return keyEntry(KeyCreate, k, k.Created, by, Detail("plan", k.Plan, "quotas", strings.Join(k.Quotas, ", "),
 		"limits", strings.Join(k.Limits, ", "), "expires", expiry(k.Expires)))
 }
 
-// KeyRevoked returns the audit entry for a key that was revoked.
-func KeyRevoked(k Key, by Actor) AuditEntry {
+// keyRevoked returns the audit entry for a key that was revoked.
+func keyRevoked(k Key, by Actor) AuditEntry {
 	return keyEntry(KeyRevoke, k, k.Revoked, by, "")
 }
 
-// KeyRotated returns the audit entry for a key that a new one replaces. Both are as they are
+// keyRotated returns the audit entry for a key that a new one replaces. Both are as they are
 // afterwards.
-func KeyRotated(old, fresh Key, by Actor) AuditEntry {
+func keyRotated(old, fresh Key, by Actor) AuditEntry {
 	return keyEntry(KeyRotate, old, fresh.Created, by, Detail(
 		"new", fresh.ID, "new_expires", expiry(fresh.Expires), "old_expires", expiry(old.Expires)))
 }

@@ -28,7 +28,7 @@ func (t Tables) create(ctx context.Context, k NewKey, by Actor, create func(*sql
 		if err != nil {
 			return Key{}, err
 		}
-		return key, audit(KeyCreated(key, by))
+		return key, audit(keyCreated(key, by))
 	})
 }
 
@@ -65,7 +65,7 @@ func (t Tables) RevokeKey(ctx context.Context, id string, at time.Time, by Actor
 		if err != nil || !changed {
 			return key, err
 		}
-		return key, audit(KeyRevoked(key, by))
+		return key, audit(keyRevoked(key, by))
 	})
 }
 
@@ -84,7 +84,7 @@ func (t Tables) RotateKey(ctx context.Context, id string, r Rotation, by Actor) 
 		if err != nil {
 			return Key{}, err
 		}
-		return fresh, audit(KeyRotated(old, fresh, by))
+		return fresh, audit(keyRotated(old, fresh, by))
 	})
 }
 
