@@ -76,8 +76,8 @@ type healthCmd struct {
 func (healthCmd) Help() string {
 	return `The exit code is 0 if the server answers, and with --ready if it is ready; otherwise 1.
 A health check that restarts the server must not have --ready, because a restart does
-not repair a database. With --ready, the answer also has the mistakes of a settings file
-that the server has refused since it started.`
+not repair a database. With --ready, the answer also says why a running server refuses
+its settings file or certificate, if it does.`
 }
 
 func (c healthCmd) Run(ctx context.Context, o output, client admin.Client) error {

@@ -32,10 +32,10 @@ not read fast enough, the server drops lines, logs how many, and keeps running. 
 database has never held an API key, the server creates one and shows it once on
 standard error.
 
-On SIGHUP, and when the settings file changes, the server reads its settings again
-and applies them, except those that need a restart. If the file has a mistake, the
-settings in force stay, and the log says why. On a terminal, which sends SIGHUP when
-it is closed, the server stops.
+On SIGHUP, and when the settings file or the certificate changes, the server reads its
+settings again and applies them, except those that need a restart. If it refuses them,
+the settings in force stay, and the log says why. On a terminal, which sends SIGHUP
+when it is closed, the server stops.
 
 On SIGTERM or SIGINT, the server finishes running requests, saves usage and stops. A
 second signal stops it at once.`
