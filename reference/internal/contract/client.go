@@ -27,12 +27,11 @@ type Request struct {
 	Method string // empty: GET
 	Target string
 	Header []string // lines such as "Accept: */*", beside Host and Authorization
-	Key    *string  // in place of the client's; empty: none
+	Key    *string  // instead of the client's; empty: none
 	Body   string   // with its Content-Length, if not empty
 }
 
-// patience is for how long a response is waited for. It ends tests of a service
-// that hangs.
+// patience is how long a client waits for a response. It ends tests of a service that hangs.
 const patience = 10 * time.Second
 
 // Get sends a GET for target.

@@ -25,8 +25,8 @@ import (
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
-	// undeclared stands for requests that no operation declares: they are answered
-	// with an error that all operations have in common.
+	// undeclared is the operation of requests that no operation declares: they are
+	// answered with an error that all operations have in common.
 	undeclared *openapi3.Operation
 }
 
@@ -83,7 +83,7 @@ func (c *Contract) operation(method, target string) (op *openapi3.Operation, dec
 	return c.undeclared, false
 }
 
-// document holds a response against the document.
+// document checks a response against the document.
 func (c *Contract) document(resp *Response) error {
 	op, declared := c.operation(resp.Method, resp.Target)
 	if !declared && resp.StatusCode < 400 {
@@ -144,8 +144,7 @@ func missing(promised *openapi3.Response, h http.Header) error {
 	return errors.Join(errs...)
 }
 
-// knownCode wants the code of an error to be among those that the document shows
-// for the response.
+// knownCode wants an error to have a code that the document shows for the response.
 func knownCode(promised *openapi3.Response, resp *Response) error {
 	if resp.StatusCode < 400 || resp.Method == http.MethodHead {
 		return nil

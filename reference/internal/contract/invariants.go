@@ -27,16 +27,10 @@ func invariants(resp *Response, now int64) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	h := resp.Header
-
-	suspended := resp.Code() == planSuspended
-	rates := []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
-	if suspended {
-		rates = rates[:2] // there is no reset
-	}
-	for _, name := range append(rates[:len(rates):len(rates)],
+	for _, name := range []string{
 		"X-Request-Id", "Date",
 		"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy",
-	) {
+	} {
 		if n := len(h.Values(name)); n != 1 {
 			fail("there are %d lines of %s, want 1", n, name)
 		}
@@ -47,21 +41,6 @@ func invariants(resp *Response, now int64) error {
 		if n := len(h.Values(name)); n > 1 {
 			fail("there are %d lines of %s, want 1 at most", n, name)
 		}
-	}
-	for _, name := range rates {
-		if !digits.MatchString(h.Get(name)) {
-			fail("%s is %q, want digits", name, h.Get(name))
-		}
-	}
-	limit, remaining, reset := resp.Int("X-Ratelimit-Limit"), resp.Int("X-Ratelimit-Remaining"), resp.Int("X-Ratelimit-Reset")
-	if remaining < 0 || remaining > limit {
-		fail("X-RateLimit-Remaining is %d, want 0 to the limit of %d", remaining, limit)
-	}
-	if suspended && (limit != 0 || remaining != 0 || h.Get("X-RateLimit-Reset") != "") {
-		fail("the X-RateLimit fields of a suspended plan are %d, %d, %q; want 0, 0 and no reset", limit, remaining, h.Get("X-RateLimit-Reset"))
-	}
-	if !suspended && (reset < now || reset > now+366*86400) {
-		fail("X-RateLimit-Reset is %d, want a Unix time from %d on", reset, now)
 	}
 	if h.Get("Server") != "" {
 		fail("Server is %q, want none", h.Get("Server"))
@@ -75,6 +54,7 @@ func invariants(resp *Response, now int64) error {
 	if has, want := deprecated(h), isPetPath(resp.Target); has != want {
 		fail("deprecation fields are there: %t, want %t", has, want)
 	}
+	rates(resp, now, fail)
 	content(resp, fail)
 	refusal(resp, now, fail)
 	if resp.StatusCode >= 400 {
@@ -91,8 +71,32 @@ func invariants(resp *Response, now int64) error {
 	return errors.Join(errs...)
 }
 
-// deprecated reports whether a response has the fields of a deprecation, which those on
-// the path of getPet have and no others.
+// rates wants the X-RateLimit fields.
+func rates(resp *Response, now int64, fail func(format string, args ...any)) {
+	h, suspended := resp.Header, resp.Code() == planSuspended
+	names := []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
+	if suspended {
+		names = names[:2] // there is no reset
+	}
+	for _, name := range names {
+		if lines := h.Values(name); len(lines) != 1 || !digits.MatchString(lines[0]) {
+			fail("the lines of %s are %q, want one of digits", name, lines)
+		}
+	}
+	limit, remaining, reset := resp.Int("X-Ratelimit-Limit"), resp.Int("X-Ratelimit-Remaining"), resp.Int("X-Ratelimit-Reset")
+	if remaining < 0 || remaining > limit {
+		fail("X-RateLimit-Remaining is %d, want 0 to the limit of %d", remaining, limit)
+	}
+	if suspended && (limit != 0 || remaining != 0 || h.Get("X-RateLimit-Reset") != "") {
+		fail("the X-RateLimit fields of a suspended plan are %d, %d, %q; want 0, 0 and no reset", limit, remaining, h.Get("X-RateLimit-Reset"))
+	}
+	if !suspended && (reset < now || reset > now+366*86400) {
+		fail("X-RateLimit-Reset is %d, want a Unix time from %d on", reset, now)
+	}
+}
+
+// deprecated reports whether a response has the fields of a deprecation. Only responses on
+// the path of getPet have them.
 func deprecated(h http.Header) bool {
 	return h.Get("Deprecation") != "" || h.Get("Sunset") != "" || strings.Contains(h.Get("Link"), "successor-version")
 }
