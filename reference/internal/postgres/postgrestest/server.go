@@ -86,7 +86,7 @@ func (s *Server) start() error {
 	for _, setting := range append([]string{"fsync=off", "shared_buffers=16MB", "log_min_messages=warning"}, s.settings...) {
 		args = append(args, "-c", setting)
 	}
-	// Not a pipe, whose end would not come before that of the last process of a server.
+	// Not a pipe, which would stay open until the last process of the server has ended.
 	log, err := os.Create(s.data + ".log")
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (s *Server) StartStandby() *Server {
 	return standby
 }
 
-// Synchronous has commits on the server wait for a standby. It returns once one follows.
+// Synchronous makes commits on the server wait for a standby. It returns once one follows.
 func (s *Server) Synchronous() {
 	s.t.Helper()
 	s.Exec("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
@@ -263,8 +263,8 @@ func (s *Server) Synchronous() {
 	}
 }
 
-// Promote makes a standby a primary, and returns once it is one. Its commits wait for no
-// other standby.
+// Promote makes a standby a primary, and returns once it is one. Its commits do not wait for
+// another standby.
 func (s *Server) Promote() {
 	s.t.Helper()
 	ok, err := query[bool](s, fmt.Sprintf("SELECT pg_promote(true, %d)", int(startTimeout.Seconds())))

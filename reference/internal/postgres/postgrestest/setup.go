@@ -28,7 +28,7 @@ import (
 const (
 	userName = "postgres"
 
-	// Password is that in [Server.URL], which nothing must show.
+	// Password is the password in [Server.URL], which no text may show.
 	Password = "pass-Wort-4711"
 )
 
@@ -87,7 +87,7 @@ func command(name string, args ...string) *exec.Cmd {
 }
 
 // background returns a command that runs as the unprivileged user, and that an interrupt of
-// the test does not reach. Variables of the environment do not matter to it, such as PGHOST.
+// the test does not reach. It does not get variables of the environment such as PGHOST.
 func background(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
@@ -227,7 +227,7 @@ func Exec(t testing.TB, url string, statements ...string) {
 	}
 }
 
-// poolers has the addresses of the poolers of this test binary, by that of their server.
+// poolers has the addresses of the poolers of this test binary, by the address of their server.
 var poolers sync.Map
 
 // Pooled returns the URL of a database through PgBouncer in transaction mode, which the

@@ -26,7 +26,7 @@ func digest(n uint64) (d store.Digest) {
 	return d
 }
 
-// ada is who changes keys.
+// ada is the actor that changes keys.
 var ada = store.Actor{Name: "cli:ada@host", From: "192.0.2.1"}
 
 func newKey(n uint64) store.NewKey {
