@@ -43,7 +43,7 @@ func (s *server) facts(ctx context.Context) map[string]any {
 	if s.settings.Load() == nil {
 		return facts
 	}
-	for name, server := range map[string]*httpserver.Server{"api": s.api, "admin": s.operator} {
+	for name, server := range map[string]*httpserver.Server{"api": s.api, "admin": s.admin} {
 		n := server.Stats()
 		facts["connections: "+name] = fmt.Sprintf("%d open, %d idle, %d refused", n.Open, n.Idle, n.Refused)
 	}

@@ -60,7 +60,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 }
 
 // run is Run with open listeners, which it closes.
-func (s *server) run(ctx context.Context, l *listeners) error {
+func (s *server) run(ctx context.Context, l *listeners) (err error) {
 	defer l.close() // does nothing once they are served
 	manager := systemd{s.Logger}
 	defer manager.keepAlive()()
@@ -70,11 +70,9 @@ func (s *server) run(ctx context.Context, l *listeners) error {
 	}
 	defer s.observer.Close()
 	s.checks = s.readiness()
-	operator, err := s.newAdmin()
-	if err != nil {
+	if s.admin, err = s.newAdmin(); err != nil {
 		return err
 	}
-	s.operator = operator
 	if err := s.observeServer(); err != nil {
 		return err
 	}
@@ -87,8 +85,8 @@ func (s *server) run(ctx context.Context, l *listeners) error {
 func (s *server) serve(ctx context.Context, l *listeners) error {
 	apiCtx, stopAPI := context.WithCancel(ctx)
 	defer stopAPI()
-	operatorCtx, stopOperator := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopOperator()
+	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAdmin()
 
 	ended := make(chan error, 1)
 	go func() {
@@ -96,15 +94,15 @@ func (s *server) serve(ctx context.Context, l *listeners) error {
 			ended <- nil
 			return
 		}
-		err := s.operator.Serve(operatorCtx, l.admin)
-		if operatorCtx.Err() != nil {
+		err := s.admin.Serve(adminCtx, l.admin)
+		if adminCtx.Err() != nil {
 			err = nil // it cut off at most requests of the operator
 		}
 		stopAPI()
 		ended <- err
 	}()
 	err := s.serveAPI(apiCtx, l)
-	stopOperator()
+	stopAdmin()
 	return errors.Join(err, <-ended)
 }
 

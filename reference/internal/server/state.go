@@ -31,7 +31,7 @@ type server struct {
 	step  atomic.Pointer[string] // what the server is doing before it serves
 
 	// The admin listener, which answers from the beginning, uses these.
-	operator *httpserver.Server
+	admin    *httpserver.Server
 	checks   []admin.Check // what /readyz reports
 	observer *observe.Observer
 

@@ -26,7 +26,7 @@ const readyTimeout = 2 * time.Second
 // observeServer reports the server and its admin listener as metrics.
 func (s *server) observeServer() error {
 	return s.observer.ObserveServer(func(ctx context.Context) observe.ServerState {
-		state := observe.ServerState{Ready: isReady(ctx, s.checks), Admin: s.operator.Stats()}
+		state := observe.ServerState{Ready: isReady(ctx, s.checks), Admin: s.admin.Stats()}
 		c := s.settings.Load()
 		if c == nil {
 			return state
