@@ -40,15 +40,15 @@ type Server struct {
 // found before anything is served.
 func New(handler http.Handler, o Options) (*Server, error) {
 	s := &Server{onReady: o.OnReady}
-	if err := s.take(handler, o.withDefaults()); err != nil {
+	if err := s.set(handler, o.withDefaults()); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// take sets the handler and the options, or nothing if it returns an error. The caller
-// holds s.mu or is alone.
-func (s *Server) take(handler http.Handler, o Options) error {
+// set changes the handler, the options and the certificate, or nothing if it returns an error.
+// The caller holds s.mu or is alone.
+func (s *Server) set(handler http.Handler, o Options) error {
 	if handler == nil {
 		return errors.New("server: the handler must not be nil")
 	}
@@ -77,7 +77,7 @@ func (s *Server) Reload(handler http.Handler, o Options) error {
 	defer s.mu.Unlock()
 	o.Logger = s.options.Logger
 	o = o.withDefaults()
-	if err := s.take(handler, o); err != nil {
+	if err := s.set(handler, o); err != nil {
 		return err
 	}
 	if s.connections != nil {
