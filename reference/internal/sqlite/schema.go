@@ -19,10 +19,11 @@ import (
 //go:embed migrations/main
 var embedded embed.FS
 
-// migrations are the steps that make the schema. The first sets the application_id to mark.
+// migrations are the steps that make the schema. The first sets the applicationID.
 var migrations = folder("migrations/main")
 
-const mark int32 = 0x50455453
+// applicationID is the application_id of a file of this program: "PETS".
+const applicationID int32 = 0x50455453
 
 func folder(name string) fs.FS {
 	files, err := fs.Sub(embedded, name)
@@ -121,7 +122,7 @@ func (f file) version(ctx context.Context, conn *sql.Conn) (version int64, err e
 		return 0, f.explain("open", err)
 	}
 	switch {
-	case found != mark && (found != 0 || foreign):
+	case found != applicationID && (found != 0 || foreign):
 		return 0, fmt.Errorf("open database %s: it belongs to another program; choose another file", f.name)
 	case !versioned:
 		return 0, nil
