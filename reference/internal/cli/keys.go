@@ -77,15 +77,15 @@ func (o output) checkReadable() error {
 }
 
 // showKey prints a key that was just stored. A key that cannot be printed is revoked again; the
-// error says so, and then what to do.
-func (o output) showKey(ctx context.Context, db store.Keys, settings *config.Config, key store.Key, secret apikey.Secret, mend string) error {
+// error says so, and ends with the advice.
+func (o output) showKey(ctx context.Context, db store.Keys, settings *config.Config, key store.Key, secret apikey.Secret, advice string) error {
 	signal.Ignore(syscall.SIGPIPE) // a write to a pipe without a reader returns an error instead
 	if _, err := fmt.Fprintln(o.out, secret.Reveal()); err != nil {
 		if _, failure := db.RevokeKey(ctx, key.ID, time.Now(), actor()); failure != nil {
 			return fmt.Errorf("created key %s but cannot print it: %w; it cannot be revoked either: %w; revoke it later with petstore keys revoke, and %s",
-				key.ID, err, failure, mend)
+				key.ID, err, failure, advice)
 		}
-		return fmt.Errorf("cannot print the new key %s: %w; it is revoked again; %s", key.ID, err, mend)
+		return fmt.Errorf("cannot print the new key %s: %w; it is revoked again; %s", key.ID, err, advice)
 	}
 	o.say("Created key %s of %q, plan %s, in database %s. It %s. The key is shown only now.",
 		key.ID, key.Owner, key.Plan, fullName(settings.Database), endText(key.Expires))
@@ -234,11 +234,11 @@ func (c keysRotateCmd) Run(ctx context.Context, o output, settings *config.Confi
 			return explainKey(c.ID, err)
 		}
 		ends := apikey.Record[apikey.Principal]{Expires: old.Expires}.ExpireAfter(r.At, r.Overlap).Expires
-		mend := fmt.Sprintf("the old key %s %s; rotate it again before that", old.ID, endText(ends))
+		advice := fmt.Sprintf("the old key %s %s; rotate it again before that", old.ID, endText(ends))
 		if c.Overlap == 0 {
-			mend = fmt.Sprintf("the old key %s is no longer valid; create another key with petstore keys create", old.ID)
+			advice = fmt.Sprintf("the old key %s is no longer valid; create another key with petstore keys create", old.ID)
 		}
-		if err := o.showKey(ctx, db, settings, key, secret, mend); err != nil {
+		if err := o.showKey(ctx, db, settings, key, secret, advice); err != nil {
 			return err
 		}
 		o.say("The old key %s %s.", old.ID, endText(ends))
