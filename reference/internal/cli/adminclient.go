@@ -19,14 +19,14 @@ type adminFlags struct {
 	AdminListen *string `placeholder:"HOST:PORT" help:"Address of the server's admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
 }
 
-// ProvideClient makes the client of the server an argument of Run. Mistakes in other settings
-// are no hindrance: a check of the server's health must not fail because of them.
+// ProvideClient makes the client of the server an argument of Run. It only warns of mistakes in
+// other settings: a check of the server's health must not fail because of them.
 func (f adminFlags) ProvideClient() (admin.Client, error) {
 	settings, err := config.Read(config.Flags{"config": f.Config, "admin_listen": f.AdminListen}, os.Environ())
 	switch {
 	case err != nil && (settings == nil || settings.AdminListen == ""):
 		return admin.Client{}, usageError{err}
-	case err != nil: // a server that runs has other settings in force
+	case err != nil: // a running server has other settings in force
 		output{os.Stdout, os.Stderr}.printError(fmt.Errorf("warning: the settings have mistakes: %w", err))
 	case settings.AdminListen == "":
 		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}

@@ -56,7 +56,6 @@ type reader struct {
 }
 
 // parse returns the settings of a file that was read already, of the environment and of
-// parse returns the settings of a file that was read already, of the environment and of
 // flags. It does not check the settings against each other. If some have mistakes, it returns
 // the others with the error.
 func (s *Source) parse(f file) (*Config, error) {
