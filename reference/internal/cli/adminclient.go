@@ -24,11 +24,12 @@ type adminFlags struct {
 func (f adminFlags) ProvideClient() (admin.Client, error) {
 	settings, err := config.Read(config.Flags{"config": f.Config, "admin_listen": f.AdminListen}, os.Environ())
 	switch {
-	case err != nil && (settings == nil || settings.AdminListen == ""):
+	case settings == nil, config.IsAbout(err, "admin_listen", "admin_token"):
 		return admin.Client{}, usageError{err}
 	case err != nil: // a running server has other settings in force
 		output{os.Stdout, os.Stderr}.printError(fmt.Errorf("warning: the settings have mistakes: %w", err))
-	case settings.AdminListen == "":
+	}
+	if settings.AdminListen == "" {
 		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}
 	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken}, nil

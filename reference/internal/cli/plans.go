@@ -8,6 +8,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
 type plansCmd struct{ configFlag }
@@ -24,7 +25,13 @@ func (plansCmd) Run(o output, settings *config.Config) error {
 	}
 	// The plans are shown nevertheless: the environment of the server may have what is
 	// missing, such as the admin token.
-	if err := settings.Check(); err != nil {
+	err := settings.Check()
+	if err == nil && settings.TLS() {
+		if _, failure := httpserver.LoadCertificate(settings.HTTP.CertFile, settings.HTTP.KeyFile); failure != nil {
+			err = settings.Errorf("tls_cert", "%w", failure)
+		}
+	}
+	if err != nil {
 		return usageError{err}
 	}
 	return nil

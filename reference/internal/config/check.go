@@ -74,6 +74,15 @@ func (r *report) err() error {
 	return errors.Join(errs...)
 }
 
+// IsAbout reports whether an error of [Read] is about one of the settings.
+func IsAbout(err error, settings ...string) bool {
+	all, _ := err.(interface{ Unwrap() []error })
+	return all != nil && slices.ContainsFunc(all.Unwrap(), func(err error) bool {
+		m, ok := errors.AsType[mistake](err)
+		return ok && slices.Contains(settings, m.setting)
+	})
+}
+
 // Check returns an error for settings that contradict each other, such as a public address
 // without TLS. A server refuses them.
 func (c *Config) Check() error {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
@@ -161,9 +163,20 @@ func parseRedis(text string) (urls []string, err error) {
 		if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
 			return nil, fmt.Errorf("must be URLs such as redis://host:6379, separated by commas; address %d is not one", i+1)
 		}
+		if _, err := redis.ParseURL(part); err != nil { // such as one that names no database
+			return nil, fmt.Errorf("address %d: %w", i+1, withoutURL(err))
+		}
 		urls = append(urls, part)
 	}
 	return urls, nil
+}
+
+// withoutURL returns the innermost error: the others repeat the URL and its password.
+func withoutURL(err error) error {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
 }
 
 func parseLevel(text string) (level slog.Level, err error) {

@@ -60,6 +60,7 @@ func (r *reloader) start(ctx context.Context) (stop func()) {
 func (r *reloader) run(ctx context.Context) {
 	look := time.NewTicker(watchPeriod)
 	defer look.Stop()
+	last := r.certificate // at the last look; the files are replaced one after the other
 	for {
 		select {
 		case <-ctx.Done():
@@ -70,10 +71,12 @@ func (r *reloader) run(ctx context.Context) {
 			if r.source.Changed() {
 				r.reload("the file has changed")
 			}
-			if now, _ := readCertificate(r.wanted); now != r.certificate {
+			now, _ := readCertificate(r.wanted)
+			if now == last && now != r.certificate {
 				r.certificate = now
 				r.reload("the certificate has changed")
 			}
+			last = now
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestReloaderLooksAtTheFile(t *testing.T) {
 	})
 }
 
-// A new certificate in the files of the old one is loaded within a second. Settings that were
+// A new certificate in the files of the old one is loaded within two seconds. Settings that were
 // refused because of their certificate are applied as soon as it can be loaded. Until then there
 // is one line in the log. A reload is also refused when the files of the certificate in force
 // cannot be loaded any more, or have become something that cannot be read.
@@ -146,22 +146,26 @@ func TestReloaderFollowsTheCertificate(t *testing.T) {
 		after(2, 2)
 		put(t, cert, selfSigned(t))
 		after(3, 2) // it is renewed
+		put(t, cert, "half of it")
+		time.Sleep(watchPeriod + watchPeriod/2)
+		put(t, cert, selfSigned(t))
+		after(4, 2) // its files are replaced one after the other
 		must(t, os.Remove(cert))
 		must(t, os.Mkdir(cert, 0o700))
-		after(3, 3)
+		after(4, 3)
 		put(t, file, withTLS(3, cert+"x"))
-		after(3, 4)
+		after(4, 4)
 		put(t, file, withTLS(4, first))
-		after(4, 4)
+		after(5, 4)
 		put(t, cert+"x", selfSigned(t))
-		after(4, 4)
+		after(5, 4)
 		put(t, file, "max_connections: -")
-		after(4, 5)
+		after(5, 5)
 		must(t, os.Remove(first))
-		after(4, 6) // once, although the mistake is still there
+		after(5, 6) // once, although the mistake is still there
 		stop()
-		if want := `cause="the certificate has changed"`; strings.Count(log.String(), want) != 6 {
-			t.Errorf("the log is\n%s\nwant %s in it 6 times", log, want)
+		if want := `cause="the certificate has changed"`; strings.Count(log.String(), want) != 7 {
+			t.Errorf("the log is\n%s\nwant %s in it 7 times", log, want)
 		}
 	})
 }

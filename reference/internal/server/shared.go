@@ -73,10 +73,10 @@ func redisClient(urls []string, budget time.Duration) (redis.UniversalClient, er
 		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout,
 		DialerRetries: 1, MaxRetries: -1, // the circuit breaker decides when to try again
 	}
-	for i, url := range urls {
-		one, err := redis.ParseURL(url)
+	for _, url := range urls {
+		one, err := redis.ParseURL(url) // the settings have checked it
 		if err != nil {
-			return nil, fmt.Errorf("address %d: %w", i+1, withoutURL(err))
+			return nil, err
 		}
 		all.Addrs = append(all.Addrs, one.Addr)
 		all.Username, all.Password, all.DB = one.Username, one.Password, one.DB
@@ -88,14 +88,6 @@ func redisClient(urls []string, budget time.Duration) (redis.UniversalClient, er
 		return nil, errors.New("a cluster has no numbered databases; remove the number")
 	}
 	return redis.NewUniversalClient(all), nil
-}
-
-// withoutURL returns the innermost error: the others repeat the URL and its password.
-func withoutURL(err error) error {
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
-	}
-	return err
 }
 
 // shared is an engine that all servers with the same Redis share.
