@@ -14,9 +14,10 @@ import (
 )
 
 // ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a
-// Reset, Ban or Unban that took effect in this process only: with [Options.Local] while
-// the primary fails or the circuit is open.
-var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
+// Reset, Ban or Unban that took effect in this process, with [Options.Local], and that the
+// primary has not confirmed: it fails, or the circuit is open. If its answer was lost, it may
+// have done the same.
+var ErrLocalOnly = errors.New("done in this process only, as far as is known; repeat it when the primary is back")
 
 // Reset forgets subject: its usage, strikes and ban, and what the journal holds of it. It waits
 // for the primary for at most a second, or the budget if that is longer, and so do Ban, Unban

@@ -170,6 +170,13 @@ func TestCommandsEnd(t *testing.T) {
 				r.Errorf("%s took %v", name, waited)
 			}
 		}
+		r.shared.set(slow(900 * time.Millisecond)) // beyond the budget of a decision
+		for name, command := range r.commands() {
+			if err := command(); err != nil {
+				r.Errorf("%s of a slow primary: %v", name, err)
+			}
+		}
+		r.shared.set(hangs(nil))
 		began := time.Now()
 		if r.adjust("a", &d, 0); time.Since(began) != 50*time.Millisecond {
 			r.Errorf("Adjust took %v, want the budget", time.Since(began))

@@ -127,6 +127,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{open, "GET", "/bans", "", "", 200},
 		{open, "GET", "/bans", "LOCALHOST:9090", "", 200},
 		{open, "GET", "/bans", "[::1]", "", 200},
+		{open, "GET", "/bans", "[::ffff:127.0.0.1]", "", 200},
 		{open, "GET", "/bans", "evil.example:9090", "", 421}, // a name that a browser was led here with
 		{open, "GET", "/console/", "evil.example:9090", "", 421},
 		{open, "GET", "/healthz", "127.0.0.1.evil.example", "", 421},
@@ -140,7 +141,8 @@ func TestWhoMayAsk(t *testing.T) {
 		if w.Code != tt.want {
 			t.Errorf("%s %s of %q with %q: answered with %d, want %d\n%.300s", tt.method, tt.path, tt.host, tt.authorization, w.Code, tt.want, w.Body)
 		}
-		asks := strings.HasPrefix(w.Header().Get("WWW-Authenticate"), "Basic ") // so that a browser asks its user
+		challenges := strings.Join(w.Header()["Www-Authenticate"], "; ") // with the first a browser asks its user
+		asks := challenges == `Basic realm="petstore admin token", charset="UTF-8"; Bearer realm="petstore admin"`
 		if asks != (tt.want == 401) || asks != strings.Contains(w.Body.String(), `"code":"invalid_admin_token","message":"The admin token is missing or wrong.`) {
 			t.Errorf("%s %s with %q: %v %s, want that it asks for the token: %v", tt.method, tt.path, tt.authorization, w.Header(), w.Body, tt.want == 401)
 		}
@@ -233,6 +235,9 @@ func TestLinksToTheConsole(t *testing.T) {
 		if w := serve(h, "GET", tt.path, local, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: "+tt.dest); w.Code != tt.want {
 			t.Errorf("GET %s of another page as %s: %d, want %d", tt.path, tt.dest, w.Code, tt.want)
 		}
+	}
+	if w := serve(h, "POST", "/console/", local, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document"); w.Code != 403 {
+		t.Errorf("a form of another page that is sent to the console: %d, want 403", w.Code)
 	}
 }
 

@@ -69,7 +69,7 @@ func (l audited) record(ctx context.Context, a store.AuditEntry, outcome string,
 		if !errors.Is(failure, failover.ErrLocalOnly) {
 			return
 		}
-		a.Detail = strings.TrimSpace(a.Detail + ` effect="on this server only"`)
+		a.Detail = strings.TrimSpace(a.Detail + ` effect="on this server, and perhaps on no other"`)
 	}
 	a.At, a.Actor, a.From = l.now(), e.by.Name, e.by.From
 	if err := l.audits.AddAudit(context.WithoutCancel(ctx), a); err != nil {

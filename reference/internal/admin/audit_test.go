@@ -96,7 +96,7 @@ func TestBansOnOneServerAreAudited(t *testing.T) {
 			t.Errorf("answered with %d %s, want an error", w.Code, w.Body)
 		}
 	}
-	const where = `effect="on this server only"`
+	const where = `effect="on this server, and perhaps on no other"`
 	got := audited(t, s)
 	if len(got) != 2 || got[0].Detail != where || got[1].Detail != `length="1m0s" reason="spam" `+where {
 		t.Errorf("the audit log has %+v, want both with %s", got, where)

@@ -43,7 +43,7 @@ func (c *counter) read(context.Context) (*page, error) {
 	return &page{form: form{body: strconv.AppendInt(nil, int64(c.written), 10)}}, nil
 }
 
-var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
+var firstPage, otherPage = pageKey{query: store.ListQuery{Limit: 20}}, pageKey{query: store.ListQuery{Limit: 21}}
 
 func shown(t *testing.T, p *page, err error) int {
 	t.Helper()
@@ -128,6 +128,17 @@ func TestPageIsKeptUntilAWrite(t *testing.T) {
 	if got, now := shown(t, p, err), pages.now(); got != db.written || now.bytes != p.size() {
 		t.Errorf("a page that two requests read shows %d writes, and %d bytes are counted for it, want %d and %d", got, now.bytes, db.written, p.size())
 	}
+	_, err = pages.get(t.Context(), otherPage, func(ctx context.Context) (*page, error) {
+		defer db.write() // before the page is kept
+		return db.read(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = pages.get(t.Context(), otherPage, db.read)
+	if got := shown(t, p, err); got != db.written {
+		t.Errorf("after a write while the page was read, it shows %d writes, want %d", got, db.written)
+	}
 	db.blind = true
 	for range 2 {
 		p, err := pages.get(t.Context(), firstPage, db.read)
@@ -135,8 +146,8 @@ func TestPageIsKeptUntilAWrite(t *testing.T) {
 			t.Errorf("the page shows %d writes, want %d", got, db.written)
 		}
 	}
-	if n := db.reads.Load(); n != 7 {
-		t.Errorf("two requests without a version read the page %d times, want twice", n-5)
+	if n := db.reads.Load(); n != 9 {
+		t.Errorf("two requests without a version read the page %d times, want twice", n-7)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestWhatCannotBeServed(t *testing.T) {
 	}
 	huge := filepath.Join(t.TempDir(), "huge.pem")
 	must(t, os.WriteFile(huge, make([]byte, 1<<20+1), 0o600))
-	for file, want := range map[string]string{"/nothing": "no such file", t.TempDir(): "not a regular file", huge: "larger than 1 MiB"} {
+	for file, want := range map[string]string{"/nothing": "no such file", t.TempDir(): "not a regular file", os.DevNull: "not a regular file", huge: "larger than 1 MiB"} {
 		for _, o := range []httpserver.Options{{CertFile: file, KeyFile: file}, {CertFile: certificate(t).CertFile, KeyFile: file}} {
 			if _, err := httpserver.New(hello, o); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("New with %s as the certificate or its key = %v, want %q", file, err, want)

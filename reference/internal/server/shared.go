@@ -151,13 +151,13 @@ func (s *shared) err(ctx context.Context) error {
 // Ban implements [ratelimit.Banner], with errors that an operator can read. So do Unban
 // and Bans.
 func (s *shared) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	return explainBan(s.Limiter.Ban(ctx, subject, length, reason), "the subject is banned on this server only", "nothing was banned")
+	return explainBan(s.Limiter.Ban(ctx, subject, length, reason), "the subject is banned on this server, and perhaps on no other", "the ban may not be in force")
 }
 
 // Unban implements [ratelimit.Banner].
 func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
 	unbanned, err := s.Limiter.Unban(ctx, subject)
-	return unbanned, explainBan(err, "the subject is unbanned on this server only", "no ban has ended")
+	return unbanned, explainBan(err, "the subject is unbanned on this server, and perhaps on no other", "the ban may still be in force")
 }
 
 // Bans implements [ratelimit.Banner].
@@ -169,8 +169,8 @@ func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 // banRetry is when an operator may repeat a command that needs Redis.
 const banRetry = 5 * time.Second
 
-// explainBan returns the error that an operator reads about a command that took effect here
-// only, or nowhere.
+// explainBan returns the error that an operator reads about a command that Redis has not
+// confirmed. It may have made it, and its answer was lost.
 func explainBan(err error, here, nowhere string) error {
 	effect := nowhere
 	switch {

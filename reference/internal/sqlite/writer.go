@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -122,54 +123,65 @@ func (w *writer) gather(batch []*job) []*job {
 	return batch
 }
 
-// run commits the jobs together. A job that fails undoes the transaction. Then run runs the
-// jobs before it, that job alone, and the jobs after it, so that no job fails because of another.
+// run commits the jobs together. A job that fails undoes the transaction: then the others are
+// run again without it, and at last each that failed alone, so that no job fails because of
+// another. If the transaction itself fails, all that are left do, so that they wait for the lock
+// of another process only once.
 func (w *writer) run(batch []*job) {
-	if len(batch) == 0 {
-		return
+	var alone []*job
+	for len(batch) > 0 {
+		failed, err := w.transact(batch)
+		if err != nil {
+			fail(batch, err)
+			fail(alone, err)
+			return
+		}
+		if failed == nil {
+			break
+		}
+		if len(batch) > 1 {
+			alone = append(alone, failed)
+		}
+		batch = slices.DeleteFunc(slices.Clone(batch), func(j *job) bool { return j == failed })
 	}
-	if failed := w.transact(batch); failed < len(batch) && len(batch) > 1 {
-		w.run(batch[:failed])
-		w.run(batch[failed : failed+1])
-		w.run(batch[failed+1:])
+	for i := range alone {
+		if _, err := w.transact(alone[i : i+1]); err != nil {
+			fail(alone[i:], err)
+			return
+		}
 	}
 }
 
-// transact runs the jobs in one transaction and sets their errors. It returns the index of
-// the job that failed, so that nothing is stored, or their number if none did.
-func (w *writer) transact(batch []*job) (failed int) {
+// transact runs the jobs in one transaction and sets their errors. It returns the job that
+// failed, if one did, or the error of the transaction; nothing is stored then, unless the error
+// says otherwise.
+func (w *writer) transact(batch []*job) (failed *job, err error) {
 	// Not the context of a caller, which must not interrupt the other callers.
 	ctx := context.Background()
 
-	for _, j := range batch {
-		j.err = nil // of an earlier attempt
-	}
 	if err := w.check(); err != nil {
-		fail(batch, err)
-		return len(batch)
+		return nil, err
 	}
 	if _, err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		fail(batch, fmt.Errorf("begin: %w", err))
-		return len(batch)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
-	for i, j := range batch {
+	for _, j := range batch {
 		if j.err = j.do(ctx); j.err != nil {
 			w.exec(ctx, "ROLLBACK") // fails if SQLite has rolled back, as on a full disk
-			return i
+			return j, nil
 		}
 	}
-	_, err := w.exec(ctx, "COMMIT")
+	_, err = w.exec(ctx, "COMMIT")
 	w.committed() // even if it failed: its outcome can be unknown
 	if err != nil {
-		fail(batch, fmt.Errorf("commit: %w", err))
 		w.exec(ctx, "ROLLBACK")
-		return len(batch)
+		return nil, fmt.Errorf("commit: %w", err)
 	}
 	// A write to a file that was deleted must not be acknowledged.
 	if err := w.check(); err != nil {
-		fail(batch, fmt.Errorf("after the commit: %w", err))
+		return nil, fmt.Errorf("after the commit: %w", err)
 	}
-	return len(batch)
+	return nil, nil
 }
 
 // fail sets the error of every job.
