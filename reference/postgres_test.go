@@ -124,7 +124,7 @@ func TestPostgresPasswordDoesNotShow(t *testing.T) {
 			t.Errorf("the password is in: …%s", text[max(0, i-300):])
 		}
 	}
-	if all := strings.Join(texts, ""); !strings.Contains(all, "pets@") || !strings.Contains(all, `"setting":"database"`) {
+	if all := strings.Join(texts, ""); !strings.Contains(all, "pets@") || !strings.Contains(all, `"need_restart":["database"`) {
 		t.Error("the name of the database or its change is nowhere: this test looks in the wrong places")
 	}
 }
