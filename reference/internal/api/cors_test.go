@@ -19,8 +19,8 @@ func preflight(t *testing.T, s *service, target, from string) *http.Response {
 	return resp
 }
 
-// A preflight needs no key and counts for nobody. On the path of a deprecated operation it
-// has its fields.
+// A preflight needs no key and is charged to nobody. On the path of a deprecated operation it
+// has the fields of the deprecation.
 func TestPreflights(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.CORSOrigins = []string{origin} })

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,11 @@ func quota(resp *contract.Response) string {
 // says.
 func left(t *testing.T, c *contract.Client) []int64 {
 	t.Helper()
-	body := decode[struct{ Quotas, KeyQuotas []struct{ Remaining int64 } }](t, c.Get(t, "/v1/usage"))
+	usage := c.Get(t, "/v1/usage")
+	if regexp.MustCompile(`"strikesLeft".*"keyQuotas"`).Match(usage.Data) {
+		t.Errorf("the usage is %s, want its members in the order that they have always had", usage.Data)
+	}
+	body := decode[struct{ Quotas, KeyQuotas []struct{ Remaining int64 } }](t, usage)
 	var all []int64
 	for _, q := range append(body.Quotas, body.KeyQuotas...) {
 		all = append(all, q.Remaining)

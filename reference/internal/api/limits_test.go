@@ -226,7 +226,7 @@ func TestPlansWithoutQuotas(t *testing.T) {
 	}
 }
 
-// A ban is that of the owner, for all its keys and all that is charged.
+// A ban is for the owner: for all its keys, and all requests that are charged.
 func TestBan(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

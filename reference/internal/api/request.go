@@ -19,7 +19,7 @@ import (
 type requestInfo struct {
 	route   route
 	network string  // subject of the client without a key
-	proxied error   // why network is that of a proxy; nil: it is that of the client
+	proxied error   // why network is a proxy's; nil: it is the client's
 	peeked  *peeked // what is left, if the request is not charged; nil: the limiter failed
 }
 

@@ -13,8 +13,7 @@ import (
 
 type usage struct {
 	PlanUsage
-	KeyQuotas []QuotaUsage `json:"keyQuotas,omitempty"`
-	Ban       *ban         `json:"ban,omitempty"`
+	Ban *ban `json:"ban,omitempty"`
 }
 
 // A PlanUsage is what is left of a plan, in JSON.
@@ -22,6 +21,7 @@ type PlanUsage struct {
 	Plan        string       `json:"plan"`
 	Quotas      []QuotaUsage `json:"quotas"`
 	Suspended   bool         `json:"suspended,omitempty"`
+	KeyQuotas   []QuotaUsage `json:"keyQuotas,omitempty"`   // of the key that a request was sent with
 	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
 }
 

@@ -72,8 +72,8 @@ the counts of use and idempotency keys are copied too, and the audit log gets an
 the import. Usage and bans are not in the file: those in Redis stay, and so do those in a usage
 file if usage_file names it. If you change from a usage file to Redis, they begin anew.
 
-Everything is copied in one transaction, or nothing. The file is checked first. One of an older
-version must be upgraded before, by petstore migrate. The user of PostgreSQL must own the tables.`
+Everything is copied in one transaction, or nothing. The file is checked first. Upgrade
+one of an older version first, with petstore migrate. The user of PostgreSQL must own the tables.`
 }
 
 func (c importCmd) Run(ctx context.Context, o output) error {

@@ -21,7 +21,7 @@ type usageCmd struct {
 // Help is shown by --help.
 func (usageCmd) Help() string {
 	return `It also shows the charged requests of each of the last 90 days (UTC) on which there were
-any, up to ten seconds late. All keys of an owner share the usage; those of different plans
+any, up to ten seconds late. All keys of an owner share the usage; keys of different plans
 differ in their limits.`
 }
 

@@ -176,8 +176,8 @@ func PoolOf(db store.Store) func() Pool {
 type Imported struct{ Pets, Keys int64 }
 
 // Import copies everything in a SQLite file into the PostgreSQL database with this URL,
-// all or nothing. It creates or upgrades the tables as [Open] does. The file is a backup, or
-// that of a stopped server, and is not changed; see [sqlite.Export]. The error
+// all or nothing. It creates or upgrades the tables as [Open] does. The file is a backup or
+// the file of a stopped server, and is not changed; see [sqlite.Export]. The error
 // wraps [postgres.ErrNotEmpty] if the database has content, and [fs.ErrNotExist] if there is
 // no file.
 func Import(ctx context.Context, name, file string, by store.Actor, at time.Time, o Options) (n Imported, err error) {

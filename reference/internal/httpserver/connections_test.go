@@ -18,7 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
-// Over TLS, where the connections that net/http knows are not those of the listener. The test
+// Over TLS, where net/http knows other connections than the listener. The test
 // needs a bubble: a client has its response a moment before the server marks the connection as
 // idle.
 func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {

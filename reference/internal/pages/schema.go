@@ -43,8 +43,8 @@ func (s *schema) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Rows returns the rows of the table of an object: its properties, and those of inner objects
-// without a chapter of their own, such as "ban.ends".
+// Rows returns the rows of the table of an object: its properties, and the properties of
+// inner objects without a chapter of their own, such as "ban.ends".
 func (s *schema) Rows() []parameter {
 	var rows []parameter
 	for _, p := range s.Properties {
