@@ -7,7 +7,6 @@ import (
 	"time"
 	_ "time/tzdata"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -74,7 +73,7 @@ func TestPlanBoundaries(t *testing.T) {
 	}
 	for i := range want {
 		var got [5]string
-		b := (*plan.Plan)(p).Boundaries(i, at.UnixNano())
+		b := p.Numbers().Boundaries(i, at.UnixNano())
 		for k := range b {
 			got[k] = time.Unix(b[k], 0).UTC().Format("01-02 15:04")
 		}

@@ -79,7 +79,7 @@ type Decision struct {
 	States [4]State
 	// Receipt is what the engine needs beside States to adjust the charge: see Adjuster in
 	// package engine. It also has the reason of a ban.
-	Receipt plan.Receipt
+	Receipt Receipt
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
 	// reset. If it was denied, it is the exhausted quota that refuses it the longest: that
@@ -100,6 +100,17 @@ type Decision struct {
 	StrikesLeft int
 }
 
+// A Receipt can be copied and compared. Authors of engines find in package engine what it has.
+type Receipt struct{ receipt }
+
+type receipt = plan.Receipt // a name that hides it on the page of the package
+
+// Equal reports whether the receipts have the same content, for packages such as go-cmp.
+func (r Receipt) Equal(o Receipt) bool {
+	a, b := &Decision{Receipt: r}, &Decision{Receipt: o}
+	return a.BanReason() == b.BanReason() && r.Rounded == o.Rounded && r.Others == o.Others
+}
+
 // Allowed reports whether the request was admitted.
 func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
 
@@ -116,10 +127,11 @@ func (d *Decision) BanReason() string {
 // Limit returns the limit of the applicable quota, of a smooth one the burst:
 // X-RateLimit-Limit. Limit, Remaining and Reset are 0 if the plan has no quotas.
 func (d *Decision) Limit() int64 {
-	if d.Plan.inner().Len() == 0 {
+	numbers := d.Plan.Numbers()
+	if numbers.Len() == 0 {
 		return 0
 	}
-	return d.Plan.inner().Quota(d.Applicable).AtOnce()
+	return numbers.Quota(d.Applicable).AtOnce()
 }
 
 // Remaining returns what is left of the applicable quota, and 0 during a ban:

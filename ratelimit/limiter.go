@@ -3,9 +3,8 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
-
-	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 // A Limiter decides requests. Package memory is exact, bounded and has no
@@ -50,11 +49,11 @@ var (
 	// ErrInvalid is wrapped by the errors of invalid calls: no plan, no subject,
 	// a cost below 1 or over a limit. Such a call is an error in every failure
 	// mode, never an admission.
-	ErrInvalid = plan.ErrInvalid
+	ErrInvalid = errors.New("ratelimit: invalid call")
 
 	// ErrCostExceedsLimit wraps ErrInvalid: the request costs more than a quota
 	// of the plan allows in a whole window, so that it can never be admitted.
-	ErrCostExceedsLimit = plan.ErrCostExceedsLimit
+	ErrCostExceedsLimit = fmt.Errorf("%w: cost exceeds limit", ErrInvalid)
 
 	// ErrUnavailable is wrapped by the errors of an engine that failed: its store
 	// does not answer, or it has no room for another subject.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/animalstore/gatehouse/internal/plan"
 )
@@ -15,27 +16,29 @@ import (
 // [SuspendedPlan] and [UnlimitedPlan] have no quotas. The zero Plan is not valid.
 //
 // Authors of engines read its numbers with package ratelimit/engine.
-type Plan plan.Plan
-
-// A source is what a plan was made of.
-type source struct {
-	quotas  [plan.MaxQuotas]Quota
-	n       int
-	penalty Penalty
+type Plan struct {
+	name, scope    string
+	quotas         [plan.MaxQuotas]Quota
+	penalty        Penalty
+	withoutPenalty atomic.Pointer[Plan] // made when it is first needed
+	numbers
 }
 
-// Quota is for package engine, and QuotaText for package plan.
-func (s *source) Quota(i int) Quota      { return s.quotas[i] }
-func (s *source) QuotaText(i int) string { return s.quotas[i].String() }
+type numbers = plan.Holder // a name that hides it on the page of the package
 
-func (p *Plan) inner() *plan.Plan { return (*plan.Plan)(p) }
-
-// source returns that of NewPlan, and an empty one for other plans.
-func (p *Plan) source() *source {
-	if s, ok := p.inner().Source().(*source); ok {
-		return s
+// newPlan returns a plan. The quotas are valid and in order; none: it decides alone.
+func newPlan(name, scope string, penalty Penalty, quotas ...Quota) *Plan {
+	p := &Plan{name: name, scope: scope, penalty: penalty}
+	var engines [plan.MaxQuotas]plan.Quota
+	for i, q := range quotas {
+		p.quotas[i] = q
+		engines[i] = plan.Quota{Limit: q.Limit, Burst: q.burst, Window: q.Window}
+		if q.calendar.is {
+			engines[i].Calendar = q.calendar.windows(q.Window)
+		}
 	}
-	return new(source)
+	p.Numbers().Set(penalty.Strikes, penalty.Grace, engines[:len(quotas)])
+	return p
 }
 
 // NewPlan returns a plan with 1 to 4 quotas, each with a window of its own.
@@ -56,19 +59,12 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if penalty.Strikes > 0 {
 		penalty.Decay = cmp.Or(penalty.Decay, defaultDecay)
 	}
-	s := &source{penalty: penalty}
-	s.n = copy(s.quotas[:], quotas)
-	slices.SortFunc(s.quotas[:s.n], func(a, b Quota) int {
+	var ordered [plan.MaxQuotas]Quota
+	n := copy(ordered[:], quotas)
+	slices.SortFunc(ordered[:n], func(a, b Quota) int {
 		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.burst, b.burst))
 	})
-	var numbers [plan.MaxQuotas]plan.Quota
-	for i, q := range s.quotas[:s.n] {
-		numbers[i] = plan.Quota{Limit: q.Limit, Burst: q.burst, Window: q.Window}
-		if q.calendar.is {
-			numbers[i].Calendar = q.calendar.windows(q.Window)
-		}
-	}
-	return (*Plan)(plan.New(name, s, plan.Metered, penalty.Strikes, penalty.Grace, numbers[:s.n]...)), nil
+	return newPlan(name, "", penalty, ordered[:n]...), nil
 }
 
 // MustPlan is [NewPlan] for plans that are part of the program. It panics where NewPlan
@@ -107,31 +103,31 @@ func validatePlan(penalty Penalty, quotas []Quota) error {
 // subject has used under another plan, and its ban, stay until they end. The same holds
 // for [UnlimitedPlan].
 func SuspendedPlan(name string) *Plan {
-	return (*Plan)(plan.New(name, nil, plan.Suspended, 0, 0))
+	p := newPlan(name, "", Penalty{})
+	p.Numbers().Suspended = true
+	return p
 }
 
 // UnlimitedPlan returns a plan without quotas that admits every request, also during a ban,
 // and counts none, such as health checks. Responses have none of the header fields.
-func UnlimitedPlan(name string) *Plan { return (*Plan)(plan.New(name, nil, plan.Unlimited, 0, 0)) }
+func UnlimitedPlan(name string) *Plan { return newPlan(name, "", Penalty{}) }
 
 // Name returns the name.
-func (p *Plan) Name() string { return p.inner().Name() }
+func (p *Plan) Name() string { return p.name }
 
 // Penalty returns the penalty. Its Decay is positive if Strikes is.
-func (p *Plan) Penalty() Penalty {
-	if p.inner().Strikes() == 0 { // also without the penalty of the source
-		return Penalty{}
-	}
-	return p.source().penalty
-}
+func (p *Plan) Penalty() Penalty { return p.penalty }
 
 // WithoutPenalty returns the plan with the same name and quotas and the zero Penalty.
 // Every call returns the same pointer, which is p itself if p has no penalty.
 func (p *Plan) WithoutPenalty() *Plan {
-	if p.inner().Strikes() == 0 {
+	if p.penalty.Strikes == 0 {
 		return p
 	}
-	return (*Plan)(p.inner().WithoutPenalty())
+	if p.withoutPenalty.Load() == nil {
+		p.withoutPenalty.CompareAndSwap(nil, newPlan(p.name, p.scope, Penalty{}, p.Quotas()...))
+	}
+	return p.withoutPenalty.Load()
 }
 
 // WithScope returns a plan with the same name, quotas and penalty that says whose limits
@@ -148,43 +144,77 @@ func (p *Plan) WithScope(scope string) *Plan {
 		panic(fmt.Errorf("ratelimit: plan %q: the scope must be 1 to 40 ASCII letters, digits, spaces and hyphens, "+
 			"with a letter or digit at both ends, got %.60q", p.Name(), scope))
 	}
-	return (*Plan)(p.inner().WithScope(scope))
+	scoped := newPlan(p.name, scope, p.penalty, p.Quotas()...)
+	scoped.Numbers().Suspended = p.Numbers().Suspended
+	scoped.Numbers().Most = p.Numbers().Most // the zero Plan stays invalid
+	return scoped
 }
 
 var validScope = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 -]{0,38}[A-Za-z0-9])?$`)
 
 // Scope returns the scope of [Plan.WithScope], or "".
-func (p *Plan) Scope() string { return p.inner().Scope() }
+func (p *Plan) Scope() string { return p.scope }
 
 // Quotas returns a copy of the quotas, shortest window first; none if the plan is
 // suspended or unlimited.
-func (p *Plan) Quotas() []Quota {
-	s := p.source()
-	return slices.Clone(s.quotas[:s.n])
-}
+func (p *Plan) Quotas() []Quota { return slices.Clone(p.quotas[:p.Numbers().Len()]) }
+
+// Quota returns the i-th quota, from 0, shortest window first.
+func (p *Plan) Quota(i int) Quota { return p.quotas[i] }
 
 // String returns the name and the quotas: "free [60/minute 1000/day]", "tester unlimited",
 // "debtor suspended".
 func (p *Plan) String() string {
-	switch p.inner().Always() {
-	case plan.Unlimited:
-		return p.Name() + " unlimited"
-	case plan.Suspended:
-		return p.Name() + " suspended"
+	switch p.alone() {
+	case Allowed:
+		return p.name + " unlimited"
+	case Suspended:
+		return p.name + " suspended"
 	}
-	return fmt.Sprintf("%s %v", p.Name(), p.Quotas())
+	return fmt.Sprintf("%s %v", p.name, p.Quotas())
+}
+
+// Check reports whether a request of subject that costs cost units can be decided under the
+// plan, which may be nil. The Take of every engine returns its error, which wraps
+// [ErrInvalid].
+func (p *Plan) Check(subject string, cost int64) error {
+	if p != nil && subject != "" && cost >= 1 && cost <= p.Numbers().Most {
+		return nil
+	}
+	return p.invalid(subject, cost)
+}
+
+func (p *Plan) invalid(subject string, cost int64) error {
+	switch {
+	case p == nil:
+		return fmt.Errorf("%w: no plan: it is nil, as for a name that a map of plans does not have", ErrInvalid)
+	case p.Numbers().Most == 0:
+		return fmt.Errorf("%w: no plan: it is the zero Plan, and not one of NewPlan", ErrInvalid)
+	case subject == "":
+		return fmt.Errorf("%w: no subject: the name that usage is counted for is empty", ErrInvalid)
+	case cost < 1:
+		return fmt.Errorf("%w: the cost must be at least 1, got %d", ErrInvalid, cost)
+	}
+	i := slices.IndexFunc(p.Numbers().Quotas(), func(q plan.Quota) bool { return cost > q.AtOnce() })
+	return fmt.Errorf("%w: cost %d, limit %v", ErrCostExceedsLimit, cost, p.quotas[i])
+}
+
+// alone returns the outcome of all requests if the plan has no quotas, and 0 if engines
+// decide about them.
+func (p *Plan) alone() Outcome {
+	switch n := p.Numbers(); {
+	case n.Suspended:
+		return Suspended
+	case n.Len() == 0:
+		return Allowed
+	}
+	return 0
 }
 
 // decide returns the decision of a plan that decides alone, or one without an Outcome.
 func (p *Plan) decide(subject string, cost int64) (d Decision, err error) {
-	if err := p.inner().Check(subject, cost); err != nil {
+	if err := p.Check(subject, cost); err != nil || p.alone() == 0 {
 		return d, err
 	}
-	switch p.inner().Always() {
-	case plan.Unlimited:
-		d = Decision{Outcome: Allowed, Plan: p, Cost: cost, StrikesLeft: -1}
-	case plan.Suspended:
-		d = Decision{Outcome: Suspended, Plan: p, Cost: cost, StrikesLeft: -1}
-	}
-	return d, nil
+	return Decision{Outcome: p.alone(), Plan: p, Cost: cost, StrikesLeft: -1}, nil
 }

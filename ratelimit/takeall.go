@@ -33,8 +33,11 @@ type Charge struct {
 // so that it would be counted twice. Give the subject one plan with more quotas, or name
 // two subjects, such as "owner:17" and "owner:17:search".
 func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
+	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	for i := range charges {
-		if charges[i].Plan != nil && charges[i].Plan.inner().Always() != plan.Metered {
+		if charges[i].Plan != nil && charges[i].Plan.alone() != 0 {
 			return takeMetered(ctx, l, charges, decisions)
 		}
 	}
@@ -51,9 +54,6 @@ func take(ctx context.Context, l Limiter, charges []Charge, decisions []Decision
 	if m, ok := l.(multiTaker); ok {
 		return m.TakeAll(ctx, charges, decisions)
 	}
-	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
-		return err
-	}
 	if len(charges) > 1 {
 		return fmt.Errorf("%w: %T has no TakeAll, and can make one charge only: %w", ErrInvalid, l, errors.ErrUnsupported)
 	}
@@ -65,9 +65,6 @@ func take(ctx context.Context, l Limiter, charges []Charge, decisions []Decision
 // takeMetered is TakeAll if some plans have no quotas. The engine decides about the other
 // charges, and only if no plan is suspended.
 func takeMetered(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
-	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
-		return err
-	}
 	var metered []Charge
 	var places []int // of the metered charges
 	suspended := false
@@ -94,7 +91,7 @@ func takeMetered(ctx context.Context, l Limiter, charges []Charge, decisions []D
 		}
 	}
 	for i := range decisions {
-		if p := charges[i].Plan.inner(); suspended && p.Always() == plan.Unlimited {
+		if suspended && charges[i].Plan.alone() == Allowed {
 			decisions[i].Outcome = Spared
 		}
 	}

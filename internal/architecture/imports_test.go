@@ -41,7 +41,7 @@ var rules = map[string][]string{
 	"internal/wire":              {},
 	"middleware":                 {"apierror"},
 	"middleware/apikey":          {"apierror", "middleware/bearer", "middleware/clientip", "ratelimit", "ratelimit/memory"},
-	"middleware/apikey/sqlkeys":  {"middleware/apikey", "ratelimit"},
+	"middleware/apikey/sqlkeys":  {"middleware/apikey", "ratelimit", "ratelimit/engine"},
 	"middleware/bearer":          {"apierror"},
 	"middleware/clientip":        {},
 	"middleware/console":         {"apierror", "ratelimit", "ratelimit/engine"},

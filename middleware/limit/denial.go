@@ -10,7 +10,6 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -60,7 +59,7 @@ func denial(kind ratelimit.Kind, d *ratelimit.Decision) *apierror.Error {
 	case d.Outcome == ratelimit.Suspended:
 		return suspended(scope)
 	case d.Outcome == ratelimit.Banned:
-		return banned(kind, scope, cmp.Or(d.BanReason(), plan.Strikes))
+		return banned(kind, scope, cmp.Or(d.BanReason(), engine.ReasonStrikes))
 	}
 	weighted, t := d.Weighted || d.Cost != 1, textsOf(d.Plan)
 	if weighted || d.StrikesLeft > maxCachedStrikes || t == nil {
@@ -184,8 +183,8 @@ func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 }
 
 var (
-	strikesBans   = commonBans(plan.Strikes) // by the Kind of the caller
-	bansByHand    = commonBans(plan.ByHand)
+	strikesBans   = commonBans(engine.ReasonStrikes) // by the Kind of the caller
+	bansByHand    = commonBans(engine.ReasonByHand)
 	planSuspended = suspended("").Preencoded()
 	unavailable   = &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: time.Second,
@@ -210,9 +209,9 @@ func commonBans(reason string) (all [3]*apierror.Error) {
 func banned(kind ratelimit.Kind, scope, reason string) *apierror.Error {
 	switch {
 	case scope != "" || int(kind) >= len(strikesBans):
-	case reason == plan.Strikes:
+	case reason == engine.ReasonStrikes:
 		return strikesBans[kind]
-	case reason == plan.ByHand:
+	case reason == engine.ReasonByHand:
 		return bansByHand[kind]
 	}
 	return newBan(kind, scope, reason)
@@ -232,9 +231,9 @@ func newBan(kind ratelimit.Kind, scope, reason string) *apierror.Error {
 		because = "it kept sending them after reaching its limit"
 	}
 	switch {
-	case reason == plan.Strikes:
+	case reason == engine.ReasonStrikes:
 		text += " because " + because + "."
-	case reason == plan.ByHand:
+	case reason == engine.ReasonByHand:
 		text += " by the operator of this service."
 	case strings.ContainsAny(reason[len(reason)-1:], ".!?"):
 		text += ": " + reason

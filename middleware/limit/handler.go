@@ -12,7 +12,6 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -115,7 +114,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var d ratelimit.Decision
 	var all charged // empty: the caller has one charge
 	// Engines check as well, but an engine that does not must not admit an invalid call.
-	switch err = check(plan, c.Subject, cost); {
+	switch err = plan.Check(c.Subject, cost); {
 	case err != nil:
 		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	case len(c.Also) > 0:
@@ -215,7 +214,7 @@ func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, subj
 	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
 		err = costExceedsLimit(d).Wrap(err)
 	case errors.Is(err, ratelimit.ErrInvalid):
-		err = fmt.Errorf("limit: identify or Options.Cost returned an invalid value for %q: %w", plan.Excerpt(subject), err)
+		err = fmt.Errorf("limit: identify or Options.Cost returned an invalid value for %.200q: %w", subject, err)
 	default:
 		err = unavailable.Wrap(err)
 	}
@@ -284,7 +283,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 	}
 	if err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions); err != nil {
 		show := max(0, slices.IndexFunc(all.charges, func(c ratelimit.Charge) bool {
-			return errors.Is(check(c.Plan, c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit)
+			return errors.Is(c.Plan.Check(c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit)
 		}))
 		charge := all.charges[show]
 		return g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), charged{}, err
@@ -298,11 +297,6 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 		}
 	}
 	return all.decisions[all.deciding], all, nil
-}
-
-// check reports whether a request can be decided.
-func check(p *ratelimit.Plan, subject string, cost int64) error {
-	return (*plan.Plan)(p).Check(subject, cost)
 }
 
 // metered reports whether an engine counts usage under a plan, which may be nil.

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -11,7 +12,6 @@ import (
 	"sync/atomic"
 	"weak"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -65,7 +65,7 @@ func (p *passages) note(r *http.Request, subject string) {
 		reflect.ValueOf(before.header).UnsafePointer() == reflect.ValueOf(r.Header).UnsafePointer()
 	if twice && p.left.Swap(0) > 0 {
 		slog.WarnContext(r.Context(), "limit: a request passes the same limit twice, and is charged twice. Mount the middleware once, "+
-			"on the router or on its groups", "path", plan.Excerpt(r.URL.Path))
+			"on the router or on its groups", "path", fmt.Sprintf("%.200s", r.URL.Path))
 	}
 	if p.left.Add(-1) <= 0 {
 		p.last.Store(nil)

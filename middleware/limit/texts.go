@@ -8,24 +8,24 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // texts are header fields and errors of a plan that many responses share. A nil *texts
 // keeps nothing.
 type texts struct {
-	limits [plan.MaxQuotas]string // X-RateLimit-Limit
-	policy string                 // RateLimit-Policy
-	names  [plan.MaxQuotas]string // of the quotas in RateLimit
+	limits [engine.MaxQuotas]string // X-RateLimit-Limit
+	policy string                   // RateLimit-Policy
+	names  [engine.MaxQuotas]string // of the quotas in RateLimit
 
 	// resets are X-RateLimit-Reset of running windows. All subjects of a plan have the same
 	// windows, so that the digits are made once for each window.
-	resets [plan.MaxQuotas]atomic.Pointer[resetText]
+	resets [engine.MaxQuotas]atomic.Pointer[resetText]
 
 	// denials are the errors of limited requests, kept for floods of such requests: by the
 	// set of quotas that refuse, and the strikes left, plus one.
-	denials [1 << plan.MaxQuotas]atomic.Pointer[[maxCachedStrikes + 2]atomic.Pointer[cachedDenial]]
+	denials [1 << engine.MaxQuotas]atomic.Pointer[[maxCachedStrikes + 2]atomic.Pointer[cachedDenial]]
 }
 
 const maxCachedStrikes = 30
@@ -46,7 +46,7 @@ var once = new(texts)
 
 // textsOf returns the texts of a plan, or nil for the first response under it.
 func textsOf(p *ratelimit.Plan) *texts {
-	slot := (*plan.Plan)(p).Texts()
+	slot := &p.Numbers().Texts
 	t, _ := slot.Load().(*texts)
 	switch t {
 	case nil:

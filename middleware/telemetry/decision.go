@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -251,7 +250,7 @@ func replace[K comparable, V any](p *atomic.Pointer[map[K]V], k K, v V) {
 // begins to merge them.
 const (
 	maxPlans      = 100
-	maxPairs      = maxPlans * plan.MaxQuotas // of a plan and a window
+	maxPairs      = maxPlans * engine.MaxQuotas // of a plan and a window
 	maxOperations = 100
 
 	other = "other" // stands for all further values

@@ -70,7 +70,7 @@ func Adjustment(subject string, d *ratelimit.Decision, units int64) (int64, erro
 	case units < 0 || d.Cost < 0:
 		return 0, fmt.Errorf("%w: Adjust: the units must be 0 or more, got %d for a cost of %d", ratelimit.ErrInvalid, units, d.Cost)
 	}
-	if err := inner(d.Plan).Check(subject, 1); err != nil || inner(d.Plan).Len() == 0 {
+	if err := d.Plan.Check(subject, 1); err != nil || Of(d.Plan).Len() == 0 {
 		return 0, err
 	}
 	return min(units, fixedwindow.MaxUnits) - min(d.Cost, fixedwindow.MaxUnits), nil

@@ -5,7 +5,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -20,7 +19,7 @@ import (
 //
 // Such a decision has no States and no Time, and there is nothing to adjust.
 func Decide(subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if err := inner(plan).Check(subject, cost); err != nil || inner(plan).Len() > 0 {
+	if err := plan.Check(subject, cost); err != nil || Of(plan).Len() > 0 {
 		return ratelimit.Decision{}, err
 	}
 	return alone(plan, cost), nil
@@ -29,7 +28,7 @@ func Decide(subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decisio
 // alone returns the decision of a plan without quotas.
 func alone(p *ratelimit.Plan, cost int64) ratelimit.Decision {
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: p, Cost: cost, StrikesLeft: -1}
-	if inner(p).Always() == plan.Suspended {
+	if p.Numbers().Suspended {
 		d.Outcome = ratelimit.Suspended
 	}
 	return d
@@ -39,7 +38,7 @@ func alone(p *ratelimit.Plan, cost int64) ratelimit.Decision {
 // less than Cost remaining refuses requests until its Reset, a smooth one until Cost is back,
 // and a ban until BanEnds.
 func Complete(d *ratelimit.Decision) {
-	p := inner(d.Plan)
+	p := Of(d.Plan)
 	d.RetryAfter = 0
 	switch {
 	case p.Len() == 0:
@@ -56,7 +55,7 @@ func Complete(d *ratelimit.Decision) {
 		}
 		t := gcra.Of(s.Reset, d.Receipt.Rounded[i])
 		if p.Kind(i) < 0 {
-			t = p.Bucket(i).Fits(t, d.Cost)
+			t = p.Numbers().Bucket(i).Fits(t, d.Cost)
 		}
 		if t > until {
 			refusing, until = i, t
@@ -74,7 +73,7 @@ func Complete(d *ratelimit.Decision) {
 // showLeast makes the quota applicable that has the least remaining.
 func showLeast(d *ratelimit.Decision) {
 	d.Applicable = 0
-	for i := 1; i < inner(d.Plan).Len(); i++ {
+	for i := 1; i < Of(d.Plan).Len(); i++ {
 		s, a := &d.States[i], &d.States[d.Applicable]
 		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
 			d.Applicable = i
@@ -86,7 +85,7 @@ func showLeast(d *ratelimit.Decision) {
 // being counted: every quota has its whole limit left. A plan without quotas decides as
 // always. To add units that were used elsewhere, adjust such a decision with the Cost 0.
 func Uncounted(plan *ratelimit.Plan, cost int64, now time.Time) ratelimit.Decision {
-	p := inner(plan)
+	p := Of(plan)
 	if p.Len() == 0 {
 		return alone(plan, cost)
 	}
@@ -95,7 +94,7 @@ func Uncounted(plan *ratelimit.Plan, cost int64, now time.Time) ratelimit.Decisi
 		d.StrikesLeft = p.Strikes()
 	}
 	for i := range p.Len() {
-		d.States[i] = ratelimit.State{Remaining: p.Quota(i).AtOnce(), Reset: p.WindowEnd(i, d.Time)}
+		d.States[i] = ratelimit.State{Remaining: p.Numbers().Quota(i).AtOnce(), Reset: p.WindowEnd(i, d.Time)}
 		if p.Kind(i) < 0 { // the bucket is full
 			d.States[i].Reset = fixedwindow.SecondsUp(d.Time)
 		}

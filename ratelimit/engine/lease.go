@@ -70,7 +70,7 @@ func DecideLease(subject string, plan *ratelimit.Plan, cost int64, terms Terms) 
 	switch {
 	case terms.More < 0 || terms.Denied < 0:
 		err = fmt.Errorf("%w: Lease: Terms.More and Terms.Denied must be 0 or more, got %d and %d", ratelimit.ErrInvalid, terms.More, terms.Denied)
-	case terms.More > 0 && inner(plan).Smooth():
+	case terms.More > 0 && Of(plan).Smooth():
 		err = fmt.Errorf("%w: Lease: Terms.More must be 0 for a plan with a smooth quota, got %d: %w", ratelimit.ErrInvalid, terms.More, errors.ErrUnsupported)
 	case terms.Back != nil:
 		back, err = Adjustment(subject, terms.Back, 0)

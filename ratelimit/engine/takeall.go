@@ -27,14 +27,14 @@ type MultiTaker interface {
 // wrap [ratelimit.ErrInvalid], and [ratelimit.ErrCostExceedsLimit] if a cost is over a limit.
 func CheckAll(charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ratelimit.ErrInvalid, err)
 	}
 	for i := range charges {
 		c := &charges[i]
-		if err := inner(c.Plan).Check(c.Subject, c.Cost); err != nil {
+		if err := c.Plan.Check(c.Subject, c.Cost); err != nil {
 			return fmt.Errorf("charge %d: %w", i+1, err)
 		}
-		if inner(c.Plan).Len() == 0 {
+		if Of(c.Plan).Len() == 0 {
 			return fmt.Errorf("%w: the plan of charge %d has no quotas; call ratelimit.TakeAll, which decides it", ratelimit.ErrInvalid, i+1)
 		}
 		for k := range i {
@@ -89,7 +89,7 @@ func mattersMore(a, b *ratelimit.Decision, unlike bool) bool {
 
 // counts reports whether the decision is about a plan with quotas: an unlimited one has
 // nothing to show, and there is no plan if no engine has decided.
-func counts(d *ratelimit.Decision) bool { return d.Plan != nil && inner(d.Plan).Len() > 0 }
+func counts(d *ratelimit.Decision) bool { return d.Plan != nil && Of(d.Plan).Len() > 0 }
 
 // left returns what remains of the applicable quota. Of unlike units it is the part of the
 // limit that another such request would leave: less than 0 if that is refused.
@@ -208,7 +208,7 @@ func (t *inOrder) giveBack(n int) {
 
 // spare makes d the decision about a charge that was given back.
 func spare(d *ratelimit.Decision) {
-	p := inner(d.Plan)
+	p := Of(d.Plan)
 	for k := range p.Len() {
 		if p.Kind(k) < 0 {
 			uncharge(d, k)
@@ -246,7 +246,7 @@ func (t *inOrder) peekFrom(n int) (refused bool, err error) {
 
 // refuses reports whether a quota has less left than the request costs.
 func refuses(d *ratelimit.Decision) bool {
-	for i := range inner(d.Plan).Len() {
+	for i := range Of(d.Plan).Len() {
 		if d.States[i].Remaining < d.Cost {
 			return true
 		}
@@ -257,7 +257,7 @@ func refuses(d *ratelimit.Decision) bool {
 // uncharge sets what is left of the i-th quota, which is smooth, once the units that it was
 // charged are given back.
 func uncharge(d *ratelimit.Decision, i int) {
-	s, b, now := &d.States[i], inner(d.Plan).Bucket(i), gcra.At(d.Time)
+	s, b, now := &d.States[i], d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := b.Uncharged(gcra.Of(s.Reset, d.Receipt.Rounded[i]), now, d.Cost)
 	s.Remaining = b.Left(full, now)
 	s.Reset, d.Receipt.Rounded[i] = full.RoundUp()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	internal "github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -132,7 +131,7 @@ func (h *history) restart() {
 	h.log = append(h.log, "restart")
 	h.engine.Limiter, h.leases = h.engine.Restart(), nil
 	// What was given back to smooth quotas is known for charges of one process.
-	h.admitted = slices.DeleteFunc(h.admitted, func(c charge) bool { return (*internal.Plan)(c.model.Plan).Smooth() })
+	h.admitted = slices.DeleteFunc(h.admitted, func(c charge) bool { return engine.Of(c.model.Plan).Smooth() })
 	for _, s := range h.model.subjects {
 		clear(s.returns)
 	}
@@ -256,7 +255,7 @@ func (h *history) lease(subject string, plan *ratelimit.Plan) string {
 		return ""
 	}
 	cost, terms := oneOf(h.rand, 0, h.cost(plan), h.cost(plan)), engine.Terms{More: oneOf(h.rand, 0, h.cost(plan), 8*h.cost(plan), math.MaxInt64)}
-	if (*internal.Plan)(plan).Smooth() && h.rand.IntN(8) > 0 {
+	if engine.Of(plan).Smooth() && h.rand.IntN(8) > 0 {
 		terms.More = 0
 	}
 	if h.rand.IntN(2) == 0 {

@@ -233,7 +233,7 @@ func (s *subject) preview(now time.Time, plan *ratelimit.Plan, cost int64) (d ra
 	if ends := s.banEnds(now); ends.After(now) {
 		d.Outcome = ratelimit.Banned
 		d.BanEnds = ends.Unix()
-		d.Receipt.BanReason = s.reason
+		d.Receipt.BanReason = new(s.reason)
 	}
 	d.StrikesLeft = s.strikesLeft(now, plan)
 	if d.Outcome == ratelimit.Banned && d.StrikesLeft > 0 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	internal "github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -120,7 +119,7 @@ func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Durat
 }
 
 func (m *model) Ban(_ context.Context, name string, length time.Duration, reason string) error {
-	why, err := internal.CheckBan(name, length, reason)
+	why, err := engine.CheckBan(name, length, reason)
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func (m *model) Bans(context.Context) ([]ratelimit.Ban, error) {
 	for name := range m.subjects {
 		s, now := m.subject(name)
 		if r := s.record.at(now); r.banEnds(now).After(now) {
-			bans = append(bans, ratelimit.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level, Reason: *r.reason})
+			bans = append(bans, ratelimit.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level, Reason: r.reason})
 		}
 	}
 	return bans, nil

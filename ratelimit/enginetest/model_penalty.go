@@ -3,7 +3,6 @@ package enginetest
 import (
 	"time"
 
-	internal "github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -16,7 +15,7 @@ type record struct {
 	level   int           // of the last ban
 	until   time.Time     // end of the last ban
 	length  time.Duration // of the last ban; 0 once a later request was admitted or was a strike
-	reason  *string       // of the last ban
+	reason  string        // of the last ban
 	expires time.Time
 }
 
@@ -92,7 +91,7 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 	}
 	level, length := engine.Penalty(p).NextBan(s.level, now.Sub(s.until))
 	s.level = level
-	s.startBan(now, length, &internal.Strikes)
+	s.startBan(now, length, engine.ReasonStrikes)
 	s.expires = laterOf(s.expires, s.until.Add(time.Duration(s.level)*p.Forgive))
 	return true, true
 }
@@ -100,7 +99,7 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 // banByHand starts a ban that keeps the level of the last one. The record outlives this
 // ban as long as it would have outlived that one: the plan, which says how soon a level is
 // forgiven, is not known here.
-func (s *subject) banByHand(now time.Time, length time.Duration, reason *string) {
+func (s *subject) banByHand(now time.Time, length time.Duration, reason string) {
 	afterlife := s.expires.Sub(s.until)
 	s.startBan(now, length, reason)
 	if s.level > 0 {
@@ -108,7 +107,7 @@ func (s *subject) banByHand(now time.Time, length time.Duration, reason *string)
 	}
 }
 
-func (s *subject) startBan(now time.Time, length time.Duration, reason *string) {
+func (s *subject) startBan(now time.Time, length time.Duration, reason string) {
 	s.strikes, s.reason = 0, reason
 	s.until = roundUp(now.Add(length))
 	s.length = s.until.Sub(now.Truncate(time.Second))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -42,7 +41,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 
 // Ban implements [ratelimit.Banner].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	if _, err := plan.CheckBan(subject, length, reason); err != nil {
+	if _, err := engine.CheckBan(subject, length, reason); err != nil {
 		return fmt.Errorf("failover: ban: %w", err)
 	}
 	return change(ctx, l, "ban", subject, func(ctx context.Context, engine ratelimit.Banner) error {

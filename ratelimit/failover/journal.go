@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -88,7 +87,7 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 		e = &entry{subject: subject, merging: make(chan struct{}, 1)}
 	}
 	j.expire(e, now)
-	var space [2 * plan.MaxQuotas]fixedwindow.Window
+	var space [2 * engine.MaxQuotas]fixedwindow.Window
 	windows := appendOpen(space[:0], d, now)
 	if e.empty() && (id != "" || len(windows) > 0) && !j.room(now) {
 		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -47,7 +46,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
 	banner, ok := m.local.(ratelimit.Banner)
 	if ok && left > -time.Second/2 && time.Unix(here.BanEnds, 0).Before(time.Now().Add(left)) {
-		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), plan.Strikes))
+		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), engine.ReasonStrikes))
 	}
 }
 
@@ -58,7 +57,7 @@ func matters(d *ratelimit.Decision) bool {
 	case ratelimit.Limited, ratelimit.Banned:
 		return true
 	}
-	p := (*plan.Plan)(d.Plan)
+	p := d.Plan.Numbers()
 	for i := range p.Len() {
 		if d.States[i].Remaining*2 <= p.Quota(i).AtOnce() {
 			return true

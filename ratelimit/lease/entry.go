@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -31,7 +30,7 @@ type entry struct {
 	fresh   int64 // until then it is not asked again
 	stale   int64 // until then requests do not wait for the next answer
 	ends    int64 // from then on the answer counts for nothing
-	states  [plan.MaxQuotas]ratelimit.State
+	states  [engine.MaxQuotas]ratelimit.State
 	banEnds int64 // Unix seconds
 	units   int64 // of a share: those that are left; of a denial: the cost
 	size    int64 // of the share when it was taken; 0: the engine has no more
@@ -136,7 +135,7 @@ func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step
 // allow makes d an admission.
 func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.time+now-e.asked, e.states
-	d.StrikesLeft = cmp.Or(of(d.Plan).Strikes(), -1)
+	d.StrikesLeft = cmp.Or(engine.Of(d.Plan).Strikes(), -1)
 	e.show(d)
 	engine.Complete(d)
 }
@@ -144,7 +143,7 @@ func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 // show adds what is left of the share to what remains in the engine: nobody has used it yet. After
 // a Reset elsewhere the sum could be more than the limit.
 func (e *entry) show(d *ratelimit.Decision) {
-	p := of(d.Plan)
+	p := engine.Of(d.Plan)
 	for i := range p.Len() {
 		if s := &d.States[i]; s.Reset == e.states[i].Reset {
 			s.Remaining = min(s.Remaining+e.left(), p.Limit(i))
@@ -173,7 +172,7 @@ func (e *entry) excess() int64 {
 // wants returns how many units to take in advance. The share then has as many as the requests
 // of the last two seconds cost, but at most a hundredth of the limit, and half of what is left
 // for this process if all processes go on as before.
-func (e *entry) wants(p *plan.Plan) int64 {
+func (e *entry) wants(p engine.Plan) int64 {
 	if e.otherPlans || e.left() == 0 && e.own < minTraffic {
 		return 0
 	}
@@ -221,7 +220,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more, now int64) (unus
 		e.know(banned, bannedFresh, bannedStale, d.BanEnds*second-d.Time)
 	case left+more > 0:
 		first := d.States[0].Reset
-		for _, s := range d.States[1:of(d.Plan).Len()] {
+		for _, s := range d.States[1:engine.Of(d.Plan).Len()] {
 			first = min(first, s.Reset)
 		}
 		e.know(share, shareFresh, shareStale, first*second-d.Time)

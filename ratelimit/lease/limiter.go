@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -88,9 +87,6 @@ func newLimiter(s shared, read func() reading) *Limiter {
 	return l
 }
 
-// of returns the numbers of a plan.
-func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }
-
 // table returns the hash of a subject and its table. As in package memory, two subjects may
 // have one hash: the chance is one in ten billion if all tables are full.
 func (l *Limiter) table(subject string) (uint64, *table) {
@@ -101,7 +97,7 @@ func (l *Limiter) table(subject string) (uint64, *table) {
 // Take implements [ratelimit.Limiter]. A request that also gives units back waits for the engine
 // although ctx is cancelled, until the deadline of ctx: package failover sets one.
 func (l *Limiter) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if p == nil || of(p).Len() == 0 || of(p).Smooth() || of(p).Check(subject, cost) != nil {
+	if p == nil || engine.Of(p).Len() == 0 || engine.Of(p).Smooth() || p.Check(subject, cost) != nil {
 		l.forget(subject)
 		return l.shared.Take(ctx, subject, p, cost)
 	}

@@ -185,7 +185,7 @@ func (t *table) renew(e *entry, now int64) {
 	if over := e.excess(); over > 0 {
 		t.returnUnits(e, now, over, &q)
 	}
-	q.terms.More = e.wants(of(q.plan))
+	q.terms.More = e.wants(engine.Of(q.plan))
 	t.queue = append(t.queue, q)
 }
 
@@ -219,7 +219,7 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 	}
 	if e != nil {
 		e.show(d)
-		if q.cost > 0 && e.asking == 0 && e.wants(of(q.plan)) > 0 {
+		if q.cost > 0 && e.asking == 0 && e.wants(engine.Of(q.plan)) > 0 {
 			t.renew(e, now)
 		}
 	}

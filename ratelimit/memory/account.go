@@ -6,13 +6,13 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // maxWindows is how many windows of one subject are counted at once: those of
 // its plan, and those of a plan it had before that have not ended.
-const maxWindows = 2 * plan.MaxQuotas
+const maxWindows = 2 * engine.MaxQuotas
 
 // A window is one window of an account, or a smooth quota; see smooth.go. Its four fields
 // fit into registers.
@@ -127,30 +127,30 @@ func (w *window) begun() bool { return w.limit < noLimit }
 // roll brings the account, which has been expired, to plan: it opens the windows of the plan
 // that are missing, and holds all windows of the plan that have begun against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
-	for i := range of(plan).Len() {
-		if of(plan).Kind(i) < 0 {
+	for i := range engine.Of(plan).Len() {
+		if engine.Of(plan).Kind(i) < 0 {
 			a.rollSmooth(now, plan, i)
 			continue
 		}
-		if w := a.window(of(plan).Kind(i)); w != nil {
+		if w := a.window(engine.Of(plan).Kind(i)); w != nil {
 			w.hold(plan, i)
 			continue
 		}
-		a.openWindow(plan, window{length: of(plan).Kind(i), limit: noLimit, end: of(plan).WindowEnd(i, now)})
+		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: engine.Of(plan).WindowEnd(i, now)})
 	}
 }
 
 // hold holds a window against the limit of the plan's i-th quota, which is not smooth. It
 // then has begun.
 func (w *window) hold(plan *ratelimit.Plan, i int) {
-	w.limit = min(w.limit, roundLimit(of(plan).Limit(i)))
+	w.limit = min(w.limit, roundLimit(engine.Of(plan).Limit(i)))
 }
 
 // begin begins the windows of the plan, for a request of so many units.
 func (a *account) begin(plan *ratelimit.Plan, cost int64) {
 	a.coming = cost
-	for i := range of(plan).Len() {
-		if w := a.window(of(plan).Kind(i)); !w.isSmooth() {
+	for i := range engine.Of(plan).Len() {
+		if w := a.window(engine.Of(plan).Kind(i)); !w.isSmooth() {
 			w.hold(plan, i)
 		}
 	}
@@ -187,7 +187,7 @@ func (a *account) remove(i int) {
 func (a *account) replaceable(plan *ratelimit.Plan) int {
 	first := -1
 	for i, w := range a.windows() {
-		if of(plan).Find(w.length) >= 0 {
+		if engine.Of(plan).Find(w.length) >= 0 {
 			continue
 		}
 		if first < 0 || w.end < a.all[first].end || w.end == a.all[first].end && a.all[first].isSmooth() {
@@ -211,12 +211,12 @@ func (a *account) window(length time.Duration) *window {
 // d.Cost fits into all of them. The account has been rolled.
 func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	fits = true
-	for i := range of(d.Plan).Len() {
-		w := a.window(of(d.Plan).Kind(i))
+	for i := range engine.Of(d.Plan).Len() {
+		w := a.window(engine.Of(d.Plan).Kind(i))
 		if w.isSmooth() {
 			a.smoothState(d, i)
 		} else {
-			d.States[i] = ratelimit.State{Remaining: max(of(d.Plan).Limit(i)-w.used, 0), Reset: w.end}
+			d.States[i] = ratelimit.State{Remaining: max(engine.Of(d.Plan).Limit(i)-w.used, 0), Reset: w.end}
 		}
 		fits = fits && d.States[i].Remaining >= d.Cost
 	}
@@ -240,15 +240,15 @@ func (a *account) charge(d *ratelimit.Decision) {
 	for i := range a.windows() {
 		if w := &a.all[i]; !w.isSmooth() {
 			w.add(d.Cost)
-			if of(d.Plan).Find(w.length) < 0 {
+			if engine.Of(d.Plan).Find(w.length) < 0 {
 				d.Receipt.Others[others] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 				others++
 			}
 		}
 	}
-	for i := range of(d.Plan).Len() {
+	for i := range engine.Of(d.Plan).Len() {
 		d.States[i].Remaining -= d.Cost
-		if of(d.Plan).Kind(i) < 0 {
+		if engine.Of(d.Plan).Kind(i) < 0 {
 			a.chargeSmooth(d, i)
 		}
 	}
@@ -261,13 +261,13 @@ func (w *window) add(units int64) { w.used = min(w.used+units, fixedwindow.MaxUn
 func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 	a, now := &s.account, s.now
 	a.expire(now)
-	for i := range of(d.Plan).Len() {
-		switch kind, end := of(d.Plan).Kind(i), d.States[i].Reset; {
+	for i := range engine.Of(d.Plan).Len() {
+		switch kind, end := engine.Of(d.Plan).Kind(i), d.States[i].Reset; {
 		case end == 0:
 		case kind < 0:
 			s.adjustSmooth(d, i, units)
 		default:
-			a.adjustWindow(d, window{kind, roundLimit(of(d.Plan).Limit(i)), units, end}, now)
+			a.adjustWindow(d, window{kind, roundLimit(engine.Of(d.Plan).Limit(i)), units, end}, now)
 		}
 	}
 	for _, o := range d.Receipt.Others {

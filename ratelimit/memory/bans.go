@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -132,14 +131,17 @@ func (r *record) banEnds(now int64) int64 {
 	return min(r.until, fixedwindow.SecondsUp(now)+r.length&lengthMask)
 }
 
+// Decisions point to the reason of their ban.
+var byStrikes, byOperator = engine.ReasonStrikes, engine.ReasonByHand
+
 // reason returns the reason of the ban in force. b is what the names have of the subject: nil
 // if they had no room.
 func (r *record) reason(b *named) *string {
 	switch {
 	case r.length&byHand == 0:
-		return &plan.Strikes
+		return &byStrikes
 	case r.length&ownText == 0 || b == nil:
-		return &plan.ByHand
+		return &byOperator
 	}
 	return &b.reason
 }
@@ -177,13 +179,13 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned b
 // banByHand starts a ban that keeps the level of the last one. The record outlives this
 // ban as long as it would have outlived that one: the plan, which says how soon a level is
 // forgiven, is not known here.
-func (r *record) banByHand(length time.Duration, reason *string, now int64) {
+func (r *record) banByHand(length time.Duration, reason string, now int64) {
 	afterlife := r.expires - r.until
 	r.ban(length, now)
-	if reason != &plan.Strikes {
+	if reason != engine.ReasonStrikes {
 		r.length |= byHand
 	}
-	if reason != &plan.Strikes && reason != &plan.ByHand {
+	if reason != engine.ReasonStrikes && reason != engine.ReasonByHand {
 		r.length |= ownText
 	}
 	if r.level > 0 {
@@ -201,7 +203,7 @@ func (r *record) ban(length time.Duration, now int64) {
 
 // strikesLeft returns what a decision says of strikes.
 func strikesLeft(d *ratelimit.Decision, r *record) int {
-	allowed := of(d.Plan).Strikes()
+	allowed := engine.Of(d.Plan).Strikes()
 	switch {
 	case allowed == 0:
 		return -1
@@ -217,7 +219,7 @@ func strikesLeft(d *ratelimit.Decision, r *record) int {
 // 366 days. A reason of its own is kept with the name, and is "by hand" if that is not kept;
 // see [Limiter.Bans].
 func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration, reason string) error {
-	why, err := plan.CheckBan(subject, length, reason)
+	why, err := engine.CheckBan(subject, length, reason)
 	if err != nil {
 		return err
 	}

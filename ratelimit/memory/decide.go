@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -110,6 +109,6 @@ func (x *ruling) strike(d *ratelimit.Decision) {
 	r.expires = max(r.expires, x.account.lastEnd())
 	struck, banned := r.strike(penalty, d.Time, windowStart(d))
 	if d.Struck = struck; banned {
-		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, r.until, &plan.Strikes
+		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, r.until, &byStrikes
 	}
 }

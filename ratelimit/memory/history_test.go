@@ -281,8 +281,8 @@ func (h *history) reset(subject string) {
 // is used, and all windows that are over: they may begin anew.
 func (h *history) emptied(subject string, d ratelimit.Decision) {
 	maps.DeleteFunc(h.limits[subject], func(_ time.Duration, m measure) bool { return m.end <= h.clock.Now().Unix() })
-	for i := range of(d.Plan).Len() {
-		if q := of(d.Plan).Quota(i); d.States[i].Remaining == q.Limit {
+	for i := range engine.Of(d.Plan).Len() {
+		if q := d.Plan.Numbers().Quota(i); d.States[i].Remaining == q.Limit {
 			delete(h.limits[subject], q.Window)
 		}
 	}
@@ -297,8 +297,8 @@ func (h *history) took(subject string, d ratelimit.Decision) {
 	if h.limits[subject] == nil {
 		h.limits[subject] = map[time.Duration]measure{}
 	}
-	for i := range of(d.Plan).Len() {
-		q, end := of(d.Plan).Quota(i), d.States[i].Reset
+	for i := range engine.Of(d.Plan).Len() {
+		q, end := d.Plan.Numbers().Quota(i), d.States[i].Reset
 		m := h.limits[subject][q.Window]
 		if m.end != end {
 			m = measure{end, q.Limit}
@@ -318,8 +318,8 @@ func (h *history) held(subject string) bool {
 		if d.Outcome == ratelimit.Banned || d.StrikesLeft >= 0 && d.StrikesLeft < plan.Penalty().Strikes {
 			return true
 		}
-		for i := range of(plan).Len() {
-			q := of(plan).Quota(i)
+		for i := range engine.Of(plan).Len() {
+			q := plan.Numbers().Quota(i)
 			m, measured := h.limits[subject][q.Window]
 			if measured && m.end == d.States[i].Reset && (q.Limit-d.States[i].Remaining)*2 >= m.limit {
 				return true

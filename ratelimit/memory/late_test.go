@@ -11,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
@@ -138,7 +139,7 @@ func (h *lateHistory) take() string {
 			return err.Error()
 		}
 		admitted = admitted && d.Allowed()
-		for k := range of(c.Plan).Len() {
+		for k := range engine.Of(c.Plan).Len() {
 			admitted = admitted && d.States[k].Remaining >= c.Cost
 		}
 	}

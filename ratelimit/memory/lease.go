@@ -32,7 +32,7 @@ func (l *Limiter) Lease(_ context.Context, subject string, plan *ratelimit.Plan,
 	refused := min(terms.Denied, maxStrikes) + int(min(cost, 1))
 	if d.Allowed() {
 		share := terms.More
-		for i := range of(plan).Len() {
+		for i := range engine.Of(plan).Len() {
 			share = min(share, (d.States[i].Remaining-cost)/2)
 		}
 		d.Cost, refused = cost+share, 0
@@ -73,7 +73,7 @@ func (x *ruling) ruleLease(name string, d *ratelimit.Decision, refused int) erro
 // view makes d, which charged nothing, the answer to a peek of so many units.
 func (x *ruling) view(d *ratelimit.Decision, units int64) {
 	d.Cost = units
-	for i := range of(d.Plan).Len() {
+	for i := range engine.Of(d.Plan).Len() {
 		if d.Allowed() && d.States[i].Remaining < units {
 			d.Outcome = ratelimit.Limited
 		}

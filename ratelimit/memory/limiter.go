@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/gcra"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -103,9 +102,6 @@ func New(opts Options) (*Limiter, error) {
 	}
 	return l, nil
 }
-
-// of returns the numbers of a plan.
-func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 

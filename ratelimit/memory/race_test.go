@@ -91,7 +91,7 @@ func TestGroupsAddUp(t *testing.T) {
 		if got := limit - d.States[0].Remaining; got != want {
 			t.Errorf("subject %d has used %d units of the window, want the %d that were admitted", i, got, want)
 		}
-		interval := of(all).Bucket(1).Interval()
+		interval := all.Numbers().Bucket(1).Interval()
 		if got := (gcra.Of(d.States[1].Reset, d.Receipt.Rounded[1]) - gcra.At(d.Time)) / gcra.Time(interval); int64(got) != want {
 			t.Errorf("subject %d owes %d units, want the %d that were admitted", i, got, want)
 		}

@@ -72,7 +72,7 @@ func (w *window) latestEnd(now int64) int64 {
 
 // rollSmooth brings the window of the plan's i-th quota, which is smooth, to the time now.
 func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
-	b := of(plan).Bucket(i)
+	b := plan.Numbers().Bucket(i)
 	w := a.openBucket(plan, i, b)
 	w.setFull(b.Limited(w.full(), gcra.At(now)), now)
 }
@@ -80,9 +80,9 @@ func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
 // openBucket returns the window of the plan's i-th quota, which is smooth, held against its
 // limit.
 func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window {
-	w := a.window(of(plan).Kind(i))
+	w := a.window(engine.Of(plan).Kind(i))
 	if w == nil {
-		w = a.openWindow(plan, window{length: of(plan).Kind(i), limit: smoothLimit(b)})
+		w = a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
 	return w
@@ -90,7 +90,7 @@ func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window
 
 // smoothState puts what is left of the plan's i-th quota, which is smooth, into d.
 func (a *account) smoothState(d *ratelimit.Decision, i int) {
-	w, b, now := a.window(of(d.Plan).Kind(i)), of(d.Plan).Bucket(i), gcra.At(d.Time)
+	w, b, now := a.window(engine.Of(d.Plan).Kind(i)), d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)
 	d.States[i].Remaining = b.Left(full, now)
 	d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
@@ -98,14 +98,14 @@ func (a *account) smoothState(d *ratelimit.Decision, i int) {
 
 // chargeSmooth charges the plan's i-th quota, which is smooth and has room.
 func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
-	w, b := a.window(of(d.Plan).Kind(i)), of(d.Plan).Bucket(i)
+	w, b := a.window(engine.Of(d.Plan).Kind(i)), d.Plan.Numbers().Bucket(i)
 	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), d.Time)
 	d.States[i].Reset, d.Receipt.Rounded[i] = w.end, uint32(w.used)
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
 func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
-	kind, b, now := of(d.Plan).Kind(i), of(d.Plan).Bucket(i), gcra.At(s.now)
+	kind, b, now := engine.Of(d.Plan).Kind(i), d.Plan.Numbers().Bucket(i), gcra.At(s.now)
 	if units < 0 && s.account.window(kind) == nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 			slot.setMeter(layout.charge(slot, m, d))
 		}
 		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
-		if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
+		if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 			d.StrikesLeft = -1
 		}
 		engine.Complete(d)
@@ -183,7 +183,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 // had the meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
 // other plans beside them into d.
 func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
-	if l.n > of(d.Plan).Len() {
+	if l.n > engine.Of(d.Plan).Len() {
 		l.others(slot, m, d)
 	}
 	for k := range l.n {
@@ -191,7 +191,7 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 		if length > 0 {
 			break // smooth quotas come first
 		}
-		if i := of(d.Plan).Find(length); i >= 0 {
+		if i := engine.Of(d.Plan).Find(length); i >= 0 {
 			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], d.States[i].Reset))
 		}
 	}
@@ -211,7 +211,7 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 		if !w.isSmooth() && units > maxNarrow-slot.word(k).used(m.count()) {
 			return 0, 0
 		}
-		i := of(d.Plan).Find(w.length)
+		i := engine.Of(d.Plan).Find(w.length)
 		if i < 0 { // a window of another plan
 			if !w.stays(d) {
 				return 0, 0
@@ -229,7 +229,7 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 		lastEnd = max(lastEnd, d.States[i].Reset)
 		quotas++
 	}
-	if quotas < of(d.Plan).Len() {
+	if quotas < engine.Of(d.Plan).Len() {
 		return 0, 0
 	}
 	return lastEnd, until.Nanos()
@@ -250,7 +250,7 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 	if w.isSmooth() {
 		return w.smoothState(d, i, units)
 	}
-	limit := of(d.Plan).Limit(i)
+	limit := engine.Of(d.Plan).Limit(i)
 	if !w.open(d.Time) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
 		return 0, false
 	}
@@ -265,7 +265,7 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 // smoothState is state for a smooth quota. The lock writes a bucket that is full
 // again, unless it is charged at once, so that it stays full if the clock steps back.
 func (w *window) smoothState(d *ratelimit.Decision, i int, units int64) (roomAt gcra.Time, ok bool) {
-	b, now := of(d.Plan).Bucket(i), gcra.At(d.Time)
+	b, now := d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)
 	if full == now && w.end > 0 && units == 0 ||
 		b.Limited(full, now) < full || d.Cost > b.Burst() || smoothLimit(b) < w.limit {

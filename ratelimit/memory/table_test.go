@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
@@ -190,7 +190,7 @@ func TestSlotsBecomeNarrowAgain(t *testing.T) {
 	var wide [2]*ratelimit.Plan
 	for i := range wide {
 		var quotas []ratelimit.Quota
-		for j := range plan.MaxQuotas {
+		for j := range engine.MaxQuotas {
 			quotas = append(quotas, ratelimit.Quota{Limit: 100, Window: time.Duration(2+i+2*j) * time.Hour})
 		}
 		wide[i] = ratelimit.MustPlan("wide", ratelimit.Penalty{}, quotas...)

@@ -12,7 +12,7 @@ import (
 // Take implements [ratelimit.Limiter]. It never waits for anything but other
 // calls of Take, and ignores ctx.
 func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if plan == nil || of(plan).Len() == 0 || cost < 1 || subject == "" {
+	if plan == nil || engine.Of(plan).Len() == 0 || cost < 1 || subject == "" {
 		return engine.Decide(subject, plan, cost)
 	}
 	d.Plan, d.Cost, d.Time = plan, cost, l.clock.coarse()
@@ -65,7 +65,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 			return false, 0
 		}
 		var least, latest int64 // of the applicable quota
-		i, quotas := 0, of(d.Plan).Len()
+		i, quotas := 0, engine.Of(d.Plan).Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		if layout.wide != 0 {
 			return l.admitSmooth(slot, h, d, hold)
@@ -82,14 +82,14 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 				}
 				return false, 0
 			}
-			if i == quotas || of(d.Plan).Kind(i) != w.length {
+			if i == quotas || engine.Of(d.Plan).Kind(i) != w.length {
 				// A window of another plan. One that holds nothing may not have begun.
 				if w.used == 0 || !w.fits(d.Cost) {
 					return false, 0
 				}
 				continue
 			}
-			limit := of(d.Plan).Limit(i)
+			limit := engine.Of(d.Plan).Limit(i)
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit || !w.fits(d.Cost) {
 				return false, 0
@@ -113,7 +113,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 		}
 		if slot.swap(m, after) {
 			d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
-			if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
+			if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
 			return true, 0
@@ -128,7 +128,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 func (l *layout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
 	for k := range min(l.n, len(slot)-firstWindow) {
-		if w := l.window(k, slot, m); !w.isSmooth() && of(d.Plan).Find(w.length) < 0 && n < len(d.Receipt.Others) {
+		if w := l.window(k, slot, m); !w.isSmooth() && engine.Of(d.Plan).Find(w.length) < 0 && n < len(d.Receipt.Others) {
 			d.Receipt.Others[n] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 			n++
 		}
@@ -159,7 +159,7 @@ func (l *Limiter) look(t *table, slot slot, h uint64, d *ratelimit.Decision) ver
 		}
 	}
 	var r record
-	punishes, v := of(d.Plan).Strikes() > 0, refused
+	punishes, v := engine.Of(d.Plan).Strikes() > 0, refused
 	d.Outcome, d.BanEnds = ratelimit.Limited, t.peekBan(m, d.Time)
 	if d.BanEnds == 0 && (punishes && refusedUntil > 0 || m.has(checkRecord)) {
 		if !t.peekRecord(h, d.Time, &r) {
@@ -175,7 +175,7 @@ func (l *Limiter) look(t *table, slot slot, h uint64, d *ratelimit.Decision) ver
 		}
 	case refusedUntil == 0:
 		d.Outcome, v = ratelimit.Spared, spared
-	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), of(d.Plan).Grace())):
+	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Numbers().Grace)):
 		v = unclear // a strike
 	}
 	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds*int64(time.Second)) - d.Time)
@@ -205,10 +205,10 @@ func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, ref
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
-		if i == of(plan).Len() || of(plan).Kind(i) != w.length {
+		if i == engine.Of(plan).Len() || engine.Of(plan).Kind(i) != w.length {
 			continue // a window of another plan
 		}
-		limit := of(plan).Limit(i)
+		limit := engine.Of(plan).Limit(i)
 		if d.Cost > limit || limit < w.limit && w.used > 0 {
 			return 0, 0
 		}
@@ -219,7 +219,7 @@ func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, ref
 		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
 		i++
 	}
-	if i < of(plan).Len() {
+	if i < engine.Of(plan).Len() {
 		return 0, 0
 	}
 	return lastEnd, refusedUntil * int64(time.Second)
@@ -228,5 +228,5 @@ func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, ref
 // windowStart returns when the window of the applicable quota began, in Unix
 // seconds.
 func windowStart(d *ratelimit.Decision) int64 {
-	return of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset)
+	return engine.Of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -13,14 +12,14 @@ import (
 // none. Like Take it ignores ctx. It is fastest if the subject that most requests
 // share is the last one.
 func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if len(charges) > plan.MaxCharges || len(charges) != len(decisions) {
+	if len(charges) > engine.MaxCharges || len(charges) != len(decisions) {
 		return engine.CheckAll(charges, decisions)
 	}
-	var all [plan.MaxCharges]member
+	var all [engine.MaxCharges]member
 	group, now, known := all[:len(charges)], l.clock.coarse(), len(charges) > 0
 	for i := range group {
 		c, m, d := &charges[i], &group[i], &decisions[i]
-		if c.Plan == nil || of(c.Plan).Len() == 0 || c.Cost < 1 || c.Subject == "" {
+		if c.Plan == nil || engine.Of(c.Plan).Len() == 0 || c.Cost < 1 || c.Subject == "" {
 			return engine.CheckAll(charges, decisions)
 		}
 		*d = ratelimit.Decision{Plan: c.Plan, Cost: c.Cost, Time: now}
@@ -135,7 +134,7 @@ func (l *Limiter) lookAll(group []member, decisions []ratelimit.Decision) (refus
 
 // decideAll is decide for a group.
 func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	var locked [plan.MaxCharges]int
+	var locked [engine.MaxCharges]int
 	segments := locked[:0]
 	for i := range group {
 		segments = append(segments, int(group[i].hash>>l.shift))
@@ -150,7 +149,7 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 			l.segments[s].mu.Unlock()
 		}
 	}()
-	var all [plan.MaxCharges]ruling
+	var all [engine.MaxCharges]ruling
 	rulings, now, admitted := all[:len(group)], l.clock.now(), true
 	for i := range rulings {
 		x, d := &rulings[i], &decisions[i]

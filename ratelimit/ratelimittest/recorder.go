@@ -11,7 +11,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -155,7 +154,7 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 	if outcome == ratelimit.Banned {
 		ends := time.Unix(0, d.Time).Add(cmp.Or(c.Plan.Penalty().Ban, time.Minute))
 		d.BanEnds = ends.Add(time.Second - 1).Unix() // rounded up
-		d.Receipt.BanReason = &plan.Strikes
+		d.Receipt.BanReason = new(engine.ReasonStrikes)
 	} else {
 		d.States[0].Remaining = 0
 		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused

@@ -8,14 +8,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Ban implements [ratelimit.Banner]. The length is from above zero to
 // 366 days.
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	why, err := plan.CheckBan(subject, length, reason)
+	why, err := engine.CheckBan(subject, length, reason)
 	if err == nil {
 		_, _, err = l.do(ctx, operation{code: opBan, subject: subject, length: length, reason: why})
 	}

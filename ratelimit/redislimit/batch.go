@@ -16,7 +16,7 @@ type operation struct {
 	plan    *ratelimit.Plan
 	cost    int64
 	length  time.Duration // of a ban
-	reason  *string       // of a ban
+	reason  string        // of a ban
 	change  *change       // of opAdd and opGiveBack, instead of plan and cost
 	takes   *takes        // of opTakeAll, instead of what is about one subject
 	lease   *lease        // of opLease, beside plan and cost

@@ -98,7 +98,7 @@ func (a *answer) refund(c *ratelimit.Charge, requests int32) (operation, error) 
 func (v *value) others(d *ratelimit.Decision) {
 	n := 0
 	for _, w := range v.windows[:v.n] {
-		if w.length > 0 && of(d.Plan).Find(w.length) < 0 {
+		if w.length > 0 && engine.Of(d.Plan).Find(w.length) < 0 {
 			d.Receipt.Others[n] = fixedwindow.Window{Length: seconds(w.length), End: uint32(w.end)}
 			n++
 		}
@@ -110,7 +110,7 @@ func (v *value) others(d *ratelimit.Decision) {
 func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 	fits = true
 	i := 0
-	p := of(d.Plan)
+	p := engine.Of(d.Plan)
 	for q := range p.Len() {
 		window, limit := p.Kind(q), p.Limit(q)
 		if window < 0 {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 var must = testcheck.NoError
@@ -28,7 +28,7 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 			var groups []*group
 			for range 1 + r.IntN(200) {
 				op := operation{code: codes[r.IntN(len(codes))], subject: fmt.Sprint(r.IntN(20))}
-				op.plan, op.cost, op.reason = groupPlans[r.IntN(2)], 1+r.Int64N(2), &plan.ByHand
+				op.plan, op.cost, op.reason = groupPlans[r.IntN(2)], 1+r.Int64N(2), engine.ReasonByHand
 				if op.code == opAdd || op.code == opGiveBack {
 					op = adjustment(op.subject, &ratelimit.Decision{Plan: op.plan}, 1-2*r.Int64N(2), fmt.Sprint(r.IntN(3)))
 				}
@@ -72,7 +72,7 @@ func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 
 	t.Helper()
 	d, err := l.Peek(context.Background(), subject, plan)
 	must(t, err)
-	return of(plan).Limit(0) - d.States[0].Remaining
+	return engine.Of(plan).Limit(0) - d.States[0].Remaining
 }
 
 // Refunds of one subject are sent together, whatever their cost and plan are, and none

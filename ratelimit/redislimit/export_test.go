@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // TakeAll returns a function that has each of some subjects take one unit, all of
@@ -48,7 +48,7 @@ func Bans(l *Limiter, subjects []string, length time.Duration) error {
 	for subjects := range slices.Chunk(subjects, maxGroups) {
 		b := new(batch)
 		for _, subject := range subjects {
-			b.join(operation{code: opBan, subject: subject, length: length, reason: &plan.ByHand}, 1)
+			b.join(operation{code: opBan, subject: subject, length: length, reason: engine.ReasonByHand}, 1)
 		}
 		if err := b.exchange(l); err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -199,6 +198,3 @@ func (l *Limiter) do(ctx context.Context, op operation) (g *group, place int32, 
 	l.calls.Put(c)
 	return g, place, l.masters.judge(master, op.code != opPeek && place < g.granted, err)
 }
-
-// of returns the numbers of a plan.
-func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
@@ -122,9 +121,9 @@ func (s *sender) serverTime(cmd *command) int64 {
 // calendar reports whether the group's operation is about calendar windows.
 func (g *group) calendar() bool {
 	if g.code == opTakeAll {
-		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return of(c.Plan).Calendar() })
+		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return c.Plan.Numbers().Calendar })
 	}
-	return g.plan != nil && of(g.plan).Calendar()
+	return g.plan != nil && g.plan.Numbers().Calendar
 }
 
 // receiveAll answers the groups of commands that were sent. It returns what is to be
@@ -254,7 +253,7 @@ func unavailable(err error) error {
 
 // unknownValue says that redislimit did not write what a key holds.
 func (s *sender) unknownValue(key string) error {
-	return s.partial(fmt.Errorf("key %q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", plan.Excerpt(key)))
+	return s.partial(fmt.Errorf("key %.200q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", key))
 }
 
 // logInterval is the time from one look at the servers' policies to the next, and from one line

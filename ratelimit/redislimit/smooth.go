@@ -7,6 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // What a length in Redis is more than the window. See format.lua.
@@ -35,10 +36,10 @@ func kindOf(length int64) time.Duration {
 // such numbers: how long the units of the operation, the limit and the burst take to come
 // back.
 func (op *operation) appendSpans(b []byte) []byte {
-	for i := range of(op.plan).Len() {
-		if of(op.plan).Kind(i) < 0 {
-			q := of(op.plan).Bucket(i)
-			b = appendU64(b, q.Span(op.cost), q.Span(of(op.plan).Limit(i)), q.Full())
+	for i := range engine.Of(op.plan).Len() {
+		if engine.Of(op.plan).Kind(i) < 0 {
+			q := op.plan.Numbers().Bucket(i)
+			b = appendU64(b, q.Span(op.cost), q.Span(engine.Of(op.plan).Limit(i)), q.Full())
 		}
 	}
 	return b
@@ -48,17 +49,17 @@ func (op *operation) appendSpans(b []byte) []byte {
 // instead of the burst when the charge was made and when the bucket was full after it.
 func (c *change) appendSpans(b []byte) []byte {
 	d := &c.charge
-	for i := range of(d.Plan).Len() {
-		if of(d.Plan).Kind(i) > 0 {
+	for i := range engine.Of(d.Plan).Len() {
+		if engine.Of(d.Plan).Kind(i) > 0 {
 			continue
 		}
-		q, cost := of(d.Plan).Bucket(i), min(d.Cost, fixedwindow.MaxUnits)
+		q, cost := d.Plan.Numbers().Bucket(i), min(d.Cost, fixedwindow.MaxUnits)
 		span := q.Span(c.units)
 		if c.units < 0 {
 			span = q.Span(cost) - q.Span(cost+c.units)
 		}
 		charge := gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i])
-		b = appendU64(b, span, q.Span(of(d.Plan).Limit(i)), uint64(charge.At), uint64(charge.Full))
+		b = appendU64(b, span, q.Span(engine.Of(d.Plan).Limit(i)), uint64(charge.At), uint64(charge.Full))
 	}
 	return b
 }
@@ -73,10 +74,10 @@ func appendU64(b []byte, numbers ...uint64) []byte {
 // smoothState puts what is left of the plan's i-th quota, which is smooth, into d. Of the
 // units that v has as used, unused were used later.
 func (v *value) smoothState(d *ratelimit.Decision, i int, unused int64) {
-	b, now := of(d.Plan).Bucket(i), gcra.At(d.Time)
+	b, now := d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := now
 	for _, w := range v.windows[:v.n] {
-		if w.length == of(d.Plan).Kind(i) {
+		if w.length == engine.Of(d.Plan).Kind(i) {
 			full = max(gcra.Of(w.end, uint32(w.used)), now)
 		}
 	}

@@ -1,16 +1,16 @@
 package redislimit
 
 import (
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 const (
-	windowSize = 12                 // bytes
-	recordSize = 21                 // bytes
-	maxWindows = 2 * plan.MaxQuotas // of one subject: those of its plan, and of a plan before
+	windowSize = 12                   // bytes
+	recordSize = 21                   // bytes
+	maxWindows = 2 * engine.MaxQuotas // of one subject: those of its plan, and of a plan before
 )
 
 // A value is what Redis keeps of a subject.
@@ -88,12 +88,15 @@ func (a *answer) value() (v value, err error) {
 	return v, nil
 }
 
+// Decisions point to the reason of their ban.
+var byStrikes, byOperator = engine.ReasonStrikes, engine.ReasonByHand
+
 func (a *answer) banReason(byHand bool) *string {
 	switch {
 	case !byHand:
-		return &plan.Strikes
+		return &byStrikes
 	case a.reason == "":
-		return &plan.ByHand
+		return &byOperator
 	}
 	return &a.reason
 }

@@ -3,13 +3,12 @@ package redislimit
 import (
 	"encoding/binary"
 	"errors"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 // What the script is sent, and how its reply is read. format.lua describes both.
@@ -45,7 +44,7 @@ func (cmd *command) args(k *keys, now int64) []any {
 	case first.change != nil && first.change.id != "":
 		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
 	}
-	noted := first.code == opLease || first.code == opReset || first.code == opGiveBack && of(first.change.charge.Plan).Smooth()
+	noted := first.code == opLease || first.code == opReset || first.code == opGiveBack && engine.Of(first.change.charge.Plan).Smooth()
 	if more != "" || noted || first.index == indexUnavailable {
 		keys := []any{k.subject(first.partition, first.subject)}
 		if more != "" {
@@ -89,7 +88,7 @@ func (cmd *command) counts() string {
 func (op *operation) appendTo(b []byte, now int64) []byte {
 	u32 := binary.BigEndian.AppendUint32
 	switch b = append(b, op.code); {
-	case op.code == opTake && of(op.plan).Smooth():
+	case op.code == opTake && engine.Of(op.plan).Smooth():
 		b[len(b)-1] = opTakeSmooth
 	case op.code == opLease:
 		b[len(b)-1] = opPeek
@@ -98,21 +97,21 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	case opBan:
 		b = u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
 		switch op.reason {
-		case &plan.Strikes:
+		case engine.ReasonStrikes:
 			return b
-		case &plan.ByHand:
+		case engine.ReasonByHand:
 			return append(b, 'h')
 		}
-		return append(append(b, 'h'), *op.reason...)
+		return append(append(b, 'h'), op.reason...)
 	case opAdd, opGiveBack:
 		return op.change.appendTo(b)
 	case opTake, opPeek, opLease:
 	default:
 		return b
 	}
-	b = append(u32(b, clamp(op.cost)), byte(of(op.plan).Len()))
-	for i := range of(op.plan).Len() {
-		b = u32(u32(b, lengthOf(of(op.plan).Kind(i))), uint32(min(of(op.plan).Limit(i), wideLimit)))
+	b = append(u32(b, clamp(op.cost)), byte(engine.Of(op.plan).Len()))
+	for i := range engine.Of(op.plan).Len() {
+		b = u32(u32(b, lengthOf(engine.Of(op.plan).Kind(i))), uint32(min(engine.Of(op.plan).Limit(i), wideLimit)))
 	}
 	p := op.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
@@ -124,11 +123,11 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 
 // appendBoundaries appends where the calendar windows around now begin and end.
 func (op *operation) appendBoundaries(b []byte, now int64) []byte {
-	for i := range of(op.plan).Len() {
-		if !of(op.plan).Quota(i).IsCalendar() {
+	for i := range engine.Of(op.plan).Len() {
+		if !op.plan.Numbers().Quota(i).IsCalendar() {
 			continue
 		}
-		for _, boundary := range of(op.plan).Boundaries(i, now) {
+		for _, boundary := range op.plan.Numbers().Boundaries(i, now) {
 			b = binary.BigEndian.AppendUint32(b, clamp(boundary))
 		}
 	}
@@ -140,8 +139,8 @@ const wideLimit = math.MaxUint32 - 1
 
 // appendWide appends the cost and the limit for each quota with a limit of wideLimit or more.
 func (op *operation) appendWide(b []byte) []byte {
-	for i := range of(op.plan).Len() {
-		if limit := of(op.plan).Limit(i); limit >= wideLimit {
+	for i := range engine.Of(op.plan).Len() {
+		if limit := engine.Of(op.plan).Limit(i); limit >= wideLimit {
 			b = appendU64(appendU64(b, uint64(op.cost)), uint64(limit))
 		}
 	}
@@ -152,9 +151,9 @@ func (op *operation) appendWide(b []byte) []byte {
 func (c *change) appendTo(b []byte) []byte {
 	u32, d := binary.BigEndian.AppendUint32, &c.charge
 	units := max(c.units, -c.units)
-	b = append(u32(b, uint32(units)), byte(of(d.Plan).Len()))
-	for i := range of(d.Plan).Len() {
-		b = u32(u32(b, lengthOf(of(d.Plan).Kind(i))), clamp(d.States[i].Reset))
+	b = append(u32(b, uint32(units)), byte(engine.Of(d.Plan).Len()))
+	for i := range engine.Of(d.Plan).Len() {
+		b = u32(u32(b, lengthOf(engine.Of(d.Plan).Kind(i))), clamp(d.States[i].Reset))
 	}
 	b = u32(b, clamp(d.Time/int64(time.Second)))
 	others := len(b)

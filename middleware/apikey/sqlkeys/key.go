@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A NewKey is an API key that is not stored yet. Times are in the years 1 to 9999, and count in
@@ -63,8 +63,8 @@ func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
 	switch n := len(k.Limits); {
 	case n == 0:
 		return nil, nil
-	case n > plan.MaxQuotas:
-		return nil, fmt.Errorf("sqlkeys: %w: a key must have at most %d limits, got %d", ErrInvalid, plan.MaxQuotas, n)
+	case n > engine.MaxQuotas:
+		return nil, fmt.Errorf("sqlkeys: %w: a key must have at most %d limits, got %d", ErrInvalid, engine.MaxQuotas, n)
 	}
 	quotas := make([]ratelimit.Quota, len(k.Limits))
 	for i, text := range k.Limits {

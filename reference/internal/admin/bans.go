@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -65,7 +65,7 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 		return err
 	}
 	length := time.Duration(b.Seconds) * time.Second
-	reason, err := plan.CheckBan(subject, length, b.Reason)
+	reason, err := engine.CheckBan(subject, length, b.Reason)
 	if err != nil {
 		return errBanReason
 	}
@@ -75,7 +75,7 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	}
 	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
-	answer := showBan(ratelimit.Ban{Subject: subject, Ends: ends, Reason: *reason})
+	answer := showBan(ratelimit.Ban{Subject: subject, Ends: ends, Reason: reason})
 	answer.Warning = warning
 	return writeJSON(w, http.StatusOK, answer)
 }
