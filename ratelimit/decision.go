@@ -115,7 +115,7 @@ func (r Receipt) Equal(o Receipt) bool {
 func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
 
 // BanReason returns why the subject is banned: "strikes" if it kept sending requests after
-// it was limited, "by hand", or the text that [Banner].Ban got. It returns "" without a ban.
+// it was limited, "by hand", or the text of the operator. It returns "" without a ban.
 // Engines set it in the Receipt; a ban without a reason is answered like one of strikes.
 func (d *Decision) BanReason() string {
 	if d.Receipt.BanReason == nil {

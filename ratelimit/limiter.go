@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // A Limiter decides requests. Package memory is exact, bounded and has no
@@ -59,35 +58,3 @@ var (
 	// does not answer, or it has no room for another subject.
 	ErrUnavailable = errors.New("engine unavailable")
 )
-
-// A Banner bans and unbans subjects by hand. Engines may implement it.
-type Banner interface {
-	// Ban bans subject for the given time from now, rounded up to a whole
-	// second, and replaces any ban in force. It does not raise the level of later
-	// bans. The time without a ban that lowers the level counts anew from the end of each
-	// ban, which may be one made by hand.
-	//
-	// The reason is what clients read during the ban, such as "your requests load one page
-	// in a loop": at most 200 bytes of UTF-8, without control characters and without spaces
-	// at its ends. The two that are not such a text are "by hand", which "" stands for, and
-	// "strikes", for the ban of a penalty that is moved from another engine. The error for
-	// any other reason or length wraps [ErrInvalid].
-	Ban(ctx context.Context, subject string, length time.Duration, reason string) error
-	// Unban ends the ban of subject, and forgets its strikes and its level. It reports
-	// whether a ban was in force.
-	Unban(ctx context.Context, subject string) (bool, error)
-	// Bans returns the bans in force, in no particular order.
-	Bans(ctx context.Context) ([]Ban, error)
-}
-
-// A Ban is the ban of one subject.
-type Ban struct {
-	Subject string
-	Ends    time.Time
-
-	// Level is 1 for the first ban, and rises with each ban that follows too soon.
-	// A ban made by hand keeps the level of the one before it, or has 0.
-	Level int
-
-	Reason string // as in [Decision.BanReason]
-}

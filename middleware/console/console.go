@@ -19,6 +19,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Options are optional settings of a [Console]. The zero value works. The functions are called
@@ -68,7 +69,7 @@ func New(l ratelimit.Limiter, opts Options) (*Console, error) {
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.Handle("GET /{$}", errs.Handle(c.show))
 	mux.Handle("GET /console.json", errs.Handle(c.show))
-	if banner, ok := l.(ratelimit.Banner); ok {
+	if banner, ok := l.(engine.Banner); ok {
 		mux.Handle("POST /unban", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 			return unban(w, r, banner)
 		}))
@@ -127,7 +128,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 }
 
 // unban ends a ban, and leads the browser back to the page.
-func unban(w http.ResponseWriter, r *http.Request, banner ratelimit.Banner) error {
+func unban(w http.ResponseWriter, r *http.Request, banner engine.Banner) error {
 	subject, err := url.PathUnescape(r.PostFormValue("subject"))
 	if err != nil || subject == "" {
 		return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as unban in console.json does: subject=user:ann.")

@@ -280,11 +280,11 @@ type plain struct{ ratelimit.Limiter }
 type failing struct {
 	engine.Peeker
 	ratelimit.Limiter
-	ratelimit.Banner
+	engine.Banner
 	peeks int
 }
 
-func (*failing) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+func (*failing) Bans(ctx context.Context) ([]engine.Ban, error) {
 	<-ctx.Done()
 	return nil, errors.New("no answer")
 }

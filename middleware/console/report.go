@@ -90,7 +90,7 @@ func (c *Console) report(ctx context.Context, last string) *report {
 
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if banner, ok := c.limiter.(ratelimit.Banner); ok {
+	if banner, ok := c.limiter.(engine.Banner); ok {
 		r.Bans = listBans(asking, banner)
 	}
 	if peeker, ok := c.limiter.(engine.Peeker); ok {
@@ -129,12 +129,12 @@ func addUsage(ctx context.Context, peeker engine.Peeker, subjects []subject) boo
 }
 
 // listBans lists the bans in force, those that end last first.
-func listBans(ctx context.Context, banner ratelimit.Banner) *list[ban] {
+func listBans(ctx context.Context, banner engine.Banner) *list[ban] {
 	bans, err := banner.Bans(ctx)
 	if err != nil {
 		return &list[ban]{Error: "The bans cannot be listed: " + err.Error(), List: []ban{}}
 	}
-	slices.SortFunc(bans, func(x, y ratelimit.Ban) int {
+	slices.SortFunc(bans, func(x, y engine.Ban) int {
 		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
 	})
 	l := &list[ban]{Total: len(bans), List: make([]ban, min(len(bans), mostBans))}

@@ -19,6 +19,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -137,13 +138,13 @@ func TestEnginesAreObserved(t *testing.T) {
 
 // banner has bans, and counts how often it lists them.
 type banner struct {
-	ratelimit.Banner
+	engine.Banner
 	listed int
-	bans   []ratelimit.Ban
+	bans   []engine.Ban
 	err    error
 }
 
-func (b *banner) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+func (b *banner) Bans(ctx context.Context) ([]engine.Ban, error) {
 	b.listed++
 	if b.bans == nil && b.err == nil {
 		<-ctx.Done()
@@ -155,7 +156,7 @@ func (b *banner) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 func TestBansInForceAreListedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := collect(t)
-		b := &banner{bans: make([]ratelimit.Ban, 3)}
+		b := &banner{bans: make([]engine.Ban, 3)}
 		if err := c.ObserveBans(b); err != nil {
 			t.Fatal(err)
 		}

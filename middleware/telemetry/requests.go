@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/inflight"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // outcomes is the number of outcomes of package bearer.
@@ -60,7 +60,7 @@ func (t *Telemetry) CallAuthentication(ctx context.Context) {
 	}
 }
 
-// Unbanned counts a ban that [ratelimit.Banner].Unban ended before its time.
+// Unbanned counts a ban that [engine.Banner].Unban ended before its time.
 func (t *Telemetry) Unbanned() {
 	if t != nil {
 		t.unbanned.n.Add(1)
@@ -78,7 +78,7 @@ const (
 // ObserveBans reports how many bans are in force. It asks b when the MeterProvider
 // collects, but at most every 15 seconds, and waits for at most two seconds. While b
 // fails, the gauge has no value.
-func (t *Telemetry) ObserveBans(b ratelimit.Banner) error {
+func (t *Telemetry) ObserveBans(b engine.Banner) error {
 	list := banList{banner: b}
 	return t.observe("ObserveBans: the engine", nilvalue.In(b), func(m *maker) {
 		active := m.gauge("gatehouse.bans.active", "{ban}", "Bans in force")
@@ -93,7 +93,7 @@ func (t *Telemetry) ObserveBans(b ratelimit.Banner) error {
 
 // banList remembers how many bans there were.
 type banList struct {
-	banner ratelimit.Banner
+	banner engine.Banner
 
 	mu    sync.Mutex
 	asked time.Time // zero: never

@@ -2,13 +2,8 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -63,29 +58,4 @@ func (p Penalty) StrikesLeft(strikes int, since, now int64) int {
 // decaySeconds is the Decay. A plan of ratelimit.NewPlan has one if it has Strikes.
 func (p Penalty) decaySeconds() int64 {
 	return int64(cmp.Or(p.Decay, 10*time.Second) / time.Second)
-}
-
-// The reasons of bans that are not a text of the operator.
-const (
-	ReasonStrikes = "strikes"
-	ReasonByHand  = "by hand"
-)
-
-// MaxReason is how long the reason of a ban can be, in bytes.
-const MaxReason = 200
-
-// CheckBan returns the reason of a ban by hand: [ReasonByHand] for "". An error wraps
-// [ratelimit.ErrInvalid]. The Ban of every engine begins with it.
-func CheckBan(subject string, length time.Duration, reason string) (string, error) {
-	switch {
-	case subject == "":
-		return "", fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
-	case length <= 0 || length > fixedwindow.MaxLength:
-		return "", fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v",
-			ratelimit.ErrInvalid, fixedwindow.MaxLength/time.Hour, length)
-	case len(reason) > MaxReason || !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl) || strings.TrimSpace(reason) != reason:
-		return "", fmt.Errorf("%w: the reason of a ban must be at most %d bytes of UTF-8, without control characters and without spaces at its ends, got %.*q",
-			ratelimit.ErrInvalid, MaxReason, MaxReason, reason)
-	}
-	return cmp.Or(reason, ReasonByHand), nil
 }

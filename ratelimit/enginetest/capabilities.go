@@ -110,7 +110,7 @@ func testUnmetered(e *engineTest) {
 				e.Errorf("%s under %v: got error %v, want that nothing happens", call, c.plan, err)
 			}
 		}
-		if l, ok := e.engine.Limiter.(ratelimit.Banner); ok {
+		if l, ok := e.engine.Limiter.(engine.Banner); ok {
 			nothing("Ban of a subject", l.Ban(ctx, "banned", time.Hour, ""))
 			d, err := e.engine.Take(ctx, "banned", c.plan, 1)
 			decided("Take for a banned subject", 1, d, err)

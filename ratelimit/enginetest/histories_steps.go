@@ -39,7 +39,7 @@ func (h *history) step() string {
 		return h.ban(subject, plan)
 	case n < 49:
 		return h.agree("unban "+subject, func(l ratelimit.Limiter) (any, error) {
-			return l.(ratelimit.Banner).Unban(ctx, subject)
+			return l.(engine.Banner).Unban(ctx, subject)
 		})
 	case n < 50:
 		return h.bans()
@@ -169,7 +169,7 @@ func (h *history) ban(subject string, plan *ratelimit.Plan) string {
 	}
 	reason := oneOf(h.rand, "", "by hand", "strikes", "spam", strings.Repeat("é", 100))
 	diff := h.agree(fmt.Sprintf("ban %s for %v, %s", subject, length, reason), func(l ratelimit.Limiter) (any, error) {
-		return nil, l.(ratelimit.Banner).Ban(ctx, subject, length, reason)
+		return nil, l.(engine.Banner).Ban(ctx, subject, length, reason)
 	})
 	if diff == "" && h.rand.IntN(2) == 0 {
 		diff = h.bans()
@@ -179,7 +179,7 @@ func (h *history) ban(subject string, plan *ratelimit.Plan) string {
 
 func (h *history) bans() string {
 	return h.agree("list bans", func(l ratelimit.Limiter) (any, error) {
-		bans, err := l.(ratelimit.Banner).Bans(ctx)
+		bans, err := l.(engine.Banner).Bans(ctx)
 		lines := make([]string, len(bans))
 		for i, b := range bans {
 			lines[i] = fmt.Sprintf("%s until %v, level %d, %s\n", b.Subject, b.Ends.UTC(), b.Level, b.Reason)

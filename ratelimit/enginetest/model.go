@@ -27,7 +27,7 @@ type Model interface {
 	engine.Peeker
 	engine.Adjuster
 	engine.Leaser
-	ratelimit.Banner
+	engine.Banner
 	// Reset forgets subject: its usage, strikes and ban.
 	Reset(ctx context.Context, subject string) error
 }

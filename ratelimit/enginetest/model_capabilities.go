@@ -143,14 +143,14 @@ func (m *model) Unban(_ context.Context, name string) (bool, error) {
 	return banned, nil
 }
 
-func (m *model) Bans(context.Context) ([]ratelimit.Ban, error) {
+func (m *model) Bans(context.Context) ([]engine.Ban, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var bans []ratelimit.Ban
+	var bans []engine.Ban
 	for name := range m.subjects {
 		s, now := m.subject(name)
 		if r := s.record.at(now); r.banEnds(now).After(now) {
-			bans = append(bans, ratelimit.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level, Reason: r.reason})
+			bans = append(bans, engine.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level, Reason: r.reason})
 		}
 	}
 	return bans, nil

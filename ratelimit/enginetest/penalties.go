@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // strict allows one request an hour.
@@ -181,7 +182,7 @@ func testGrowth(e *engineTest) {
 }
 
 func testLevelByHand(e *engineTest) {
-	banner, p := capability[ratelimit.Banner](e), strict(penalty())
+	banner, p := capability[engine.Banner](e), strict(penalty())
 	e.provoke(p)
 	for i, row := range []struct{ byHand, quiet, want time.Duration }{
 		{48 * time.Hour, 2 * time.Hour, 2 * time.Minute},
@@ -202,7 +203,7 @@ func testLevelByHand(e *engineTest) {
 }
 
 func testBanByHand(e *engineTest) {
-	banner, p := capability[ratelimit.Banner](e), plan(ratelimit.PerDay(10))
+	banner, p := capability[engine.Banner](e), plan(ratelimit.PerDay(10))
 	e.take(p)
 	longest := strings.Repeat("é", 100)
 	for _, row := range []struct{ name, reason, want string }{

@@ -129,7 +129,7 @@ func testNoSubject(e *engineTest) {
 	if l, ok := e.engine.Limiter.(engine.Adjuster); ok {
 		refused("Adjust", l.Adjust(ctx, "", &d, 0, ""))
 	}
-	if l, ok := e.engine.Limiter.(ratelimit.Banner); ok {
+	if l, ok := e.engine.Limiter.(engine.Banner); ok {
 		refused("Ban", l.Ban(ctx, "", time.Second, ""))
 		_, err := l.Unban(ctx, "")
 		refused("Unban", err)

@@ -39,21 +39,21 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	})
 }
 
-// Ban implements [ratelimit.Banner].
+// Ban implements [engine.Banner].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	if _, err := engine.CheckBan(subject, length, reason); err != nil {
 		return fmt.Errorf("failover: ban: %w", err)
 	}
-	return change(ctx, l, "ban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
+	return change(ctx, l, "ban", subject, func(ctx context.Context, engine engine.Banner) error {
 		return engine.Ban(ctx, subject, length, reason)
 	})
 }
 
-// Unban implements [ratelimit.Banner]. If the primary fails or the circuit is open, it reports
+// Unban implements [engine.Banner]. If the primary fails or the circuit is open, it reports
 // whether this process knew of a ban.
 func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err error) {
 	var banned []bool // at the primary, and here
-	err = change(ctx, l, "unban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
+	err = change(ctx, l, "unban", subject, func(ctx context.Context, engine engine.Banner) error {
 		b, err := engine.Unban(ctx, subject)
 		banned = append(banned, b)
 		return err
@@ -61,11 +61,11 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err
 	return len(banned) > 0 && banned[0], err
 }
 
-// Bans implements [ratelimit.Banner]. If the primary fails or the circuit is open, it returns
+// Bans implements [engine.Banner]. If the primary fails or the circuit is open, it returns
 // the bans that this process knows of, or without a local engine an error that wraps
 // [ratelimit.ErrUnavailable].
-func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
-	_, err = command(ctx, l, "list bans", func(ctx context.Context, engine ratelimit.Banner) (err error) {
+func (l *Limiter) Bans(ctx context.Context) (bans []engine.Ban, err error) {
+	_, err = command(ctx, l, "list bans", func(ctx context.Context, engine engine.Banner) (err error) {
 		bans, err = engine.Bans(ctx)
 		return err
 	})

@@ -129,7 +129,7 @@ func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
 	return s.engine.Unban(ctx, subject)
 }
 
-func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+func (s *shared) Bans(ctx context.Context) ([]engine.Ban, error) {
 	if err := s.pass(ctx); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	// What is left of a ban is the same by both clocks. The local engine rounds its end up to
 	// a whole second. No ban becomes shorter: the answer may have been overtaken.
 	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
-	banner, ok := m.local.(ratelimit.Banner)
+	banner, ok := m.local.(engine.Banner)
 	if ok && left > -time.Second/2 && time.Unix(here.BanEnds, 0).Before(time.Now().Add(left)) {
 		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength), cmp.Or(d.BanReason(), engine.ReasonStrikes))
 	}

@@ -70,17 +70,17 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	return l.shared.Reset(ctx, subject)
 }
 
-// Ban implements [ratelimit.Banner].
+// Ban implements [engine.Banner].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	defer l.forget(subject)
 	return l.shared.Ban(ctx, subject, length, reason)
 }
 
-// Unban implements [ratelimit.Banner].
+// Unban implements [engine.Banner].
 func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 	defer l.forget(subject)
 	return l.shared.Unban(ctx, subject)
 }
 
-// Bans implements [ratelimit.Banner].
-func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) { return l.shared.Bans(ctx) }
+// Bans implements [engine.Banner].
+func (l *Limiter) Bans(ctx context.Context) ([]engine.Ban, error) { return l.shared.Bans(ctx) }

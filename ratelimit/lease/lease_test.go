@@ -17,7 +17,7 @@ var _ interface {
 	engine.MultiTaker
 	engine.Peeker
 	engine.Adjuster
-	ratelimit.Banner
+	engine.Banner
 } = (*Limiter)(nil)
 
 func TestHotSubjectIsDecidedHere(t *testing.T) {

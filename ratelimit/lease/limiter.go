@@ -21,7 +21,7 @@ type shared interface {
 	engine.MultiTaker
 	engine.Peeker
 	engine.Adjuster
-	ratelimit.Banner
+	engine.Banner
 	Reset(ctx context.Context, subject string) error
 }
 

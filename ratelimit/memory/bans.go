@@ -215,7 +215,7 @@ func strikesLeft(d *ratelimit.Decision, r *record) int {
 	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(r.strikes, r.since, fixedwindow.Seconds(d.Time))
 }
 
-// Ban implements [ratelimit.Banner]. The length is more than zero, and at most
+// Ban implements [engine.Banner]. The length is more than zero, and at most
 // 366 days. A reason of its own is kept with the name, and is "by hand" if that is not kept;
 // see [Limiter.Bans].
 func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration, reason string) error {
@@ -236,7 +236,7 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration, r
 	return nil
 }
 
-// Unban implements [ratelimit.Banner].
+// Unban implements [engine.Banner].
 func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	if subject == "" {
 		return false, errNoSubject
@@ -250,12 +250,12 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	return r.banEnds(s.now) > 0, nil
 }
 
-// Bans implements [ratelimit.Banner]. The names of banned subjects, with the reasons of
+// Bans implements [engine.Banner]. The names of banned subjects, with the reasons of
 // their bans, take at most 256 KiB in each segment (see Options.MaxSubjects). A name for
 // which there is no room, or that is longer than 1 KiB, is not kept: the ban is in force and
 // not listed, and Unban ends it.
-func (l *Limiter) Bans(context.Context) ([]ratelimit.Ban, error) {
-	var bans []ratelimit.Ban
+func (l *Limiter) Bans(context.Context) ([]engine.Ban, error) {
+	var bans []engine.Ban
 	now := l.clock.now()
 	for i := range l.segments {
 		bans = l.segments[i].appendBans(bans, now)
@@ -263,13 +263,13 @@ func (l *Limiter) Bans(context.Context) ([]ratelimit.Ban, error) {
 	return bans, nil
 }
 
-func (s *segment) appendBans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
+func (s *segment) appendBans(bans []engine.Ban, now int64) []engine.Ban {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.table.Load()
 	for h, b := range s.names.all {
 		if r, _ := t.record(h, now); r.banEnds(now) > 0 {
-			bans = append(bans, ratelimit.Ban{
+			bans = append(bans, engine.Ban{
 				Subject: b.name,
 				Ends:    time.Unix(r.banEnds(now), 0).UTC(),
 				Level:   r.level,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
@@ -72,7 +73,7 @@ func TestBansHaveNames(t *testing.T) {
 				if err != nil || len(bans) != 201 {
 					t.Errorf("%d bans and error %v, want 201 bans", len(bans), err)
 				}
-				if !slices.ContainsFunc(bans, func(b ratelimit.Ban) bool { return b.Subject == "alice" }) {
+				if !slices.ContainsFunc(bans, func(b engine.Ban) bool { return b.Subject == "alice" }) {
 					t.Errorf("no ban of alice is listed, whose ban is in force")
 				}
 			})

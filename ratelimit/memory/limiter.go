@@ -73,7 +73,7 @@ var _ interface {
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
 	engine.Leaser
-	ratelimit.Banner
+	engine.Banner
 } = (*Limiter)(nil)
 
 // subjectsInSegment is how many subjects a segment of a full table holds. It

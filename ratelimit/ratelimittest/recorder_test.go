@@ -33,7 +33,7 @@ func TestRecorderConforms(t *testing.T) {
 
 // An operator bans and resets, for which there is no Recorder.
 type operator interface {
-	ratelimit.Banner
+	engine.Banner
 	Reset(ctx context.Context, subject string) error
 }
 

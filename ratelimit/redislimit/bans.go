@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// Ban implements [ratelimit.Banner]. The length is from above zero to
+// Ban implements [engine.Banner]. The length is from above zero to
 // 366 days.
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	why, err := engine.CheckBan(subject, length, reason)
@@ -22,7 +22,7 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration,
 	return err
 }
 
-// Unban implements [ratelimit.Banner].
+// Unban implements [engine.Banner].
 func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 	a, _, err := l.do(ctx, operation{code: opUnban, subject: subject})
 	if err != nil {
@@ -35,13 +35,13 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 	return v.banEnds(a.time) > 0, nil
 }
 
-// Bans implements [ratelimit.Banner]. It reads the 1024 indexes of bans, and then the
+// Bans implements [engine.Banner]. It reads the 1024 indexes of bans, and then the
 // subjects in them, in small steps: a list of 250,000 bans takes about 500 round
 // trips. It does not see all bans at one instant: a ban that starts or ends meanwhile
 // may be in the list or not.
-func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+func (l *Limiter) Bans(ctx context.Context) ([]engine.Ban, error) {
 	type result struct {
-		bans []ratelimit.Ban
+		bans []engine.Ban
 		err  error
 	}
 	results := make(chan result, 1)
@@ -62,7 +62,7 @@ type walk struct {
 	*sender
 	scans []scan          // what is left to read
 	seen  map[string]bool // the subjects that were found
-	bans  []ratelimit.Ban
+	bans  []engine.Ban
 }
 
 // A scan is an index and how far it was read.
@@ -78,7 +78,7 @@ const (
 	namesOfScan = 16
 )
 
-func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
+func (l *Limiter) bans(ctx context.Context) ([]engine.Ban, error) {
 	w := walk{sender: l.sender, seen: map[string]bool{}}
 	for p := range partitions {
 		w.scans = append(w.scans, scan{index: w.keys.index(p)})
@@ -151,7 +151,7 @@ func (w *walk) show(names []string) error {
 			return err
 		}
 		if ends := v.banEnds(g.time); ends > 0 {
-			w.bans = append(w.bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: v.level, Reason: *v.reason})
+			w.bans = append(w.bans, engine.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: v.level, Reason: *v.reason})
 		}
 	}
 	return nil

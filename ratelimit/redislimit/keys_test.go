@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -57,7 +58,7 @@ func TestIndexIsPruned(t *testing.T) {
 			break
 		}
 	}
-	if bans, err := l.Bans(ctx); err != nil || slices.ContainsFunc(bans, func(b ratelimit.Ban) bool { return b.Subject == "0" }) {
+	if bans, err := l.Bans(ctx); err != nil || slices.ContainsFunc(bans, func(b engine.Ban) bool { return b.Subject == "0" }) {
 		t.Errorf("Bans: %v, %v, want not the one that ended", bans, err)
 	}
 }
@@ -71,7 +72,7 @@ func TestIndexOutlivesItsLongestBan(t *testing.T) {
 		must(t, l.Ban(ctx, subjects[i], length, ""))
 	}
 	m.FastForward(9 * time.Hour)
-	if bans, err := l.Bans(ctx); err != nil || !slices.ContainsFunc(bans, func(b ratelimit.Ban) bool { return b.Subject == subjects[0] }) {
+	if bans, err := l.Bans(ctx); err != nil || !slices.ContainsFunc(bans, func(b engine.Ban) bool { return b.Subject == subjects[0] }) {
 		t.Errorf("Bans after nine hours of a ban of ten: %v, %v, want that it is listed", bans, err)
 	}
 }

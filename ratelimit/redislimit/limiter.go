@@ -65,7 +65,7 @@ var _ interface {
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
 	engine.Leaser
-	ratelimit.Banner
+	engine.Banner
 } = (*Limiter)(nil)
 
 // New returns an engine that uses client: a Client, of one server or through

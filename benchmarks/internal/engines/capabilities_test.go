@@ -34,18 +34,18 @@ var engines = []struct {
 
 // capabilities are the rows that say yes or no.
 var capabilities = map[string]func(l ratelimit.Limiter, g enginetest.Gaps) bool{
-	"plans of several quotas":                        func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.OneQuota },
-	"windows aligned to UTC":                         func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.RollingWindows },
-	"calendar windows":                               func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoCalendars },
-	"smooth quotas":                                  func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoSmooth },
-	"a denial is not charged":                        func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.ChargesDenials },
-	"usage stays if the plan changes":                func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.UsagePerPlan },
-	"strikes and bans":                               func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoPenalties },
-	"bans by hand, with a reason (ratelimit.Banner)": is[ratelimit.Banner],
-	"several charges at one instant":                 func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
-	"refunds and settling (engine.Adjuster)":         is[engine.Adjuster],
-	"units charged in advance (engine.Leaser)":       is[engine.Leaser],
-	"looking up (engine.Peeker)":                     is[engine.Peeker],
+	"plans of several quotas":                     func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.OneQuota },
+	"windows aligned to UTC":                      func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.RollingWindows },
+	"calendar windows":                            func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoCalendars },
+	"smooth quotas":                               func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoSmooth },
+	"a denial is not charged":                     func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.ChargesDenials },
+	"usage stays if the plan changes":             func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.UsagePerPlan },
+	"strikes and bans":                            func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoPenalties },
+	"bans by hand, with a reason (engine.Banner)": is[engine.Banner],
+	"several charges at one instant":              func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
+	"refunds and settling (engine.Adjuster)":      is[engine.Adjuster],
+	"units charged in advance (engine.Leaser)":    is[engine.Leaser],
+	"looking up (engine.Peeker)":                  is[engine.Peeker],
 	"forgetting a subject (Reset)": is[interface {
 		Reset(ctx context.Context, subject string) error
 	}],

@@ -20,7 +20,7 @@ type limiter interface {
 	engine.Peeker
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
-	ratelimit.Banner
+	engine.Banner
 }
 
 // A call is one call of a case.
@@ -102,7 +102,7 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 			a.text = "there was a ban"
 		}
 	case "bans":
-		var all []ratelimit.Ban
+		var all []engine.Ban
 		all, err = l.Bans(ctx)
 		a.text = list(all)
 	}
@@ -112,7 +112,7 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 	return a
 }
 
-func list(bans []ratelimit.Ban) string {
+func list(bans []engine.Ban) string {
 	if len(bans) == 0 {
 		return "no bans"
 	}

@@ -71,7 +71,7 @@ type Store interface {
 type Limiter interface {
 	ratelimit.Limiter
 	engine.Peeker
-	ratelimit.Banner
+	engine.Banner
 }
 
 type admin struct {

@@ -36,7 +36,7 @@ type audited struct {
 	now    func() time.Time
 }
 
-// Ban implements [ratelimit.Banner].
+// Ban implements [engine.Banner].
 func (l audited) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	err := l.Limiter.Ban(ctx, subject, length, reason)
 	detail := `length="` + length.String() + `"`
@@ -47,7 +47,7 @@ func (l audited) Ban(ctx context.Context, subject string, length time.Duration, 
 	return err
 }
 
-// Unban implements [ratelimit.Banner].
+// Unban implements [engine.Banner].
 func (l audited) Unban(ctx context.Context, subject string) (bool, error) {
 	was, err := l.Limiter.Unban(ctx, subject)
 	if !was && err == nil {

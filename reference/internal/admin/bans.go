@@ -15,7 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -75,7 +74,7 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	}
 	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
-	answer := showBan(ratelimit.Ban{Subject: subject, Ends: ends, Reason: reason})
+	answer := showBan(engine.Ban{Subject: subject, Ends: ends, Reason: reason})
 	answer.Warning = warning
 	return writeJSON(w, http.StatusOK, answer)
 }
@@ -131,7 +130,7 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(inForce, func(x, y ratelimit.Ban) int {
+	slices.SortFunc(inForce, func(x, y engine.Ban) int {
 		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
 	})
 	list := make([]Ban, len(inForce))
@@ -144,7 +143,7 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 // networkPrefix begins the subject of a network; see [clientip.NetworkSubject].
 const networkPrefix = "network:"
 
-func showBan(b ratelimit.Ban) Ban {
+func showBan(b engine.Ban) Ban {
 	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level, Reason: b.Reason}
 	if owner, ok := strings.CutPrefix(b.Subject, apikey.OwnerSubject("")); ok {
 		ban.Owner = owner

@@ -13,6 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -148,20 +149,20 @@ func (s *shared) err(ctx context.Context) error {
 	return nil
 }
 
-// Ban implements [ratelimit.Banner], with errors that an operator can read. So do Unban
+// Ban implements [engine.Banner], with errors that an operator can read. So do Unban
 // and Bans.
 func (s *shared) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	return explainBan(s.Limiter.Ban(ctx, subject, length, reason), "the subject is banned on this server, and perhaps on no other", "the ban may not be in force")
 }
 
-// Unban implements [ratelimit.Banner].
+// Unban implements [engine.Banner].
 func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
 	unbanned, err := s.Limiter.Unban(ctx, subject)
 	return unbanned, explainBan(err, "the subject is unbanned on this server, and perhaps on no other", "the ban may still be in force")
 }
 
-// Bans implements [ratelimit.Banner].
-func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+// Bans implements [engine.Banner].
+func (s *shared) Bans(ctx context.Context) ([]engine.Ban, error) {
 	bans, err := s.Limiter.Bans(ctx)
 	return bans, explainBan(err, "", "the bans cannot be listed")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/console"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -62,7 +63,7 @@ type server struct {
 // A limiter is an engine that the server can use.
 type limiter interface {
 	api.Limiter
-	ratelimit.Banner
+	engine.Banner
 }
 
 func newServer(c *config.Config, o Options) *server {

@@ -89,7 +89,7 @@ func (l observedLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge
 	return l.observer.TakeAll(ctx, l.limiter, charges, decisions)
 }
 
-// Unban implements [ratelimit.Banner].
+// Unban implements [engine.Banner].
 func (l observedLimiter) Unban(ctx context.Context, subject string) (bool, error) {
 	was, err := l.limiter.Unban(ctx, subject)
 	if was {

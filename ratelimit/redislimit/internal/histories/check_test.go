@@ -27,7 +27,7 @@ type limiter interface {
 	engine.Peeker
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
-	ratelimit.Banner
+	engine.Banner
 }
 
 // options of a history. The zero value works.
