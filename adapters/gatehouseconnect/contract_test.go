@@ -14,10 +14,7 @@ import (
 
 // options returns the options of a limit.
 func options(l contract.Limit) gatehouseconnect.Options {
-	o := gatehouseconnect.Options{
-		Name: l.Options.Name, Cost: l.Options.Cost, FailOpen: l.Options.FailOpen, Headers: l.Options.Headers,
-		Context: l.Options.Context, Shadow: l.Options.Shadow, Observe: l.Options.Observe, Errors: l.Options.Errors,
-	}
+	o := gatehouseconnect.Options{Options: l.Options}
 	if l.Refund {
 		o.ChargeIf = gatehouseconnect.NotServerError
 	}

@@ -59,7 +59,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -172,18 +171,13 @@ func setHeader(h, fields http.Header) {
 	}
 }
 
-// Options are optional settings of [New]. The zero value works. What has no comment is as
-// in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
-// request; see [New].
+// Options are optional settings of [New]. The zero value works. Functions must be safe for
+// concurrent use, and get the call as a request; see [New].
 type Options struct {
-	Name     string
-	Cost     func(r *http.Request) int64
-	FailOpen bool            // a call whose context has ended, by a deadline too, is refused all the same
-	Headers  limit.HeaderSet // in the header of the response
-	Context  bool            // Settle is for the messages of a stream, for instance
-	Shadow   bool            // sets no fields either
-	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
-	Errors   *apierror.Responder
+	// The Headers of these are in the header of the response, and Shadow sets no fields either. FailOpen admits no
+	// call whose context has ended, by a deadline too. With Context, Settle is for the messages
+	// of a stream, for instance. ChargeIf of these is nil.
+	limit.Options
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler
 	// returned: [NotServerError], or failed sign-ins alone, for instance. It is asked when

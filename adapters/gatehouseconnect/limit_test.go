@@ -121,7 +121,7 @@ func TestErrorsThatAreNone(t *testing.T) {
 				return ratelimit.Caller{}, err
 			}
 			cl.header = http.Header{"X-Tenant": {"acme"}}
-			a := cl.call(t.Context(), start(t, same, limited(contract.NewClock().Engine(t), identify, gatehouseconnect.Options{Errors: errs})))
+			a := cl.call(t.Context(), start(t, same, limited(contract.NewClock().Engine(t), identify, gatehouseconnect.Options{Options: limit.Options{Errors: errs}})))
 			expect(t, a, connect.CodeInternal, "The service failed to answer this request.")
 			if info := detail[*errdetails.RetryInfo](a.err); info != nil {
 				t.Errorf("RetryInfo %v, want none", info)
@@ -146,7 +146,7 @@ func TestChargeIf(t *testing.T) {
 	} {
 		everyClient(t, func(t *testing.T, cl client) {
 			engine, asked := contract.NewClock().Engine(t), 0
-			opts := gatehouseconnect.Options{Context: true, ChargeIf: func(r *http.Request, err error) bool {
+			opts := gatehouseconnect.Options{Options: limit.Options{Context: true}, ChargeIf: func(r *http.Request, err error) bool {
 				asked++
 				if !c.panics && !errors.Is(err, c.err) || connect.CodeOf(err) != connect.CodeOf(c.err) || limit.FromContext(r.Context()) == nil {
 					t.Errorf("%s: ChargeIf gets %+v, %v; want %v", name, r, err, c.err)

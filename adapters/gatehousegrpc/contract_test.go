@@ -34,10 +34,7 @@ func recovered(err *error) {
 
 // options returns the options of a limit.
 func options(l contract.Limit) gatehousegrpc.Options {
-	o := gatehousegrpc.Options{
-		Name: l.Options.Name, Cost: l.Options.Cost, FailOpen: l.Options.FailOpen, Headers: l.Options.Headers,
-		Context: l.Options.Context, Shadow: l.Options.Shadow, Observe: l.Options.Observe, Errors: l.Options.Errors,
-	}
+	o := gatehousegrpc.Options{Options: l.Options}
 	if l.Refund {
 		o.ChargeIf = gatehousegrpc.NotServerError
 	}

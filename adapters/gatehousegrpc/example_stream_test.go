@@ -41,10 +41,10 @@ func ExampleOptions_context() {
 	identify := func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
 	}
-	_, limiting, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{
+	_, limiting, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{Options: limit.Options{
 		Cost:    func(*http.Request) int64 { return 10 },
 		Context: true,
-	})
+	}})
 	if err != nil {
 		log.Fatal(err)
 	}

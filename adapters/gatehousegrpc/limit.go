@@ -54,7 +54,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -189,18 +188,13 @@ func (s *countedStream) RecvMsg(m any) error {
 	return s.call.Receive(func() error { return s.ServerStream.RecvMsg(m) })
 }
 
-// Options are optional settings of [New]. The zero value works. What has no comment is as
-// in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
-// request; see [New].
+// Options are optional settings of [New]. The zero value works. Functions must be safe for
+// concurrent use, and get the call as a request; see [New].
 type Options struct {
-	Name     string
-	Cost     func(r *http.Request) int64
-	FailOpen bool            // a call whose context has ended, by a deadline too, is refused all the same
-	Headers  limit.HeaderSet // in the metadata
-	Context  bool            // Settle is for the messages of a stream, for instance
-	Shadow   bool            // sets no metadata either
-	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
-	Errors   *apierror.Responder
+	// The Headers of these are in the metadata, and Shadow sets no metadata either. FailOpen admits no
+	// call whose context has ended, by a deadline too. With Context, Settle is for the messages
+	// of a stream, for instance. ChargeIf of these is nil.
+	limit.Options
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler
 	// returned: [NotServerError], or failed sign-ins alone, for instance. It is asked when

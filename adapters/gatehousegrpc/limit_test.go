@@ -23,6 +23,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -152,7 +153,7 @@ func TestStatusesThatAreNone(t *testing.T) {
 		both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer) {
 			errs, _ := contract.Logged()
 			identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, err }
-			a := call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehousegrpc.Options{Errors: errs})...), "hello")
+			a := call(t.Context(), start(t, same, limited(t, contract.NewClock().Engine(t), identify, gatehousegrpc.Options{Options: limit.Options{Errors: errs}})...), "hello")
 			expect(t, a, codes.Internal, "The service failed to answer this request.")
 		})
 	}

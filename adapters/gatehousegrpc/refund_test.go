@@ -35,7 +35,7 @@ func TestChargeIf(t *testing.T) {
 	} {
 		both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer) {
 			engine, asked := contract.NewClock().Engine(t), 0
-			opts := gatehousegrpc.Options{Context: true, ChargeIf: func(r *http.Request, err error) bool {
+			opts := gatehousegrpc.Options{Options: limit.Options{Context: true}, ChargeIf: func(r *http.Request, err error) bool {
 				asked++
 				if status.Code(err) != c.code || c.err != nil && !errors.Is(err, c.err) || limit.FromContext(r.Context()) == nil {
 					t.Errorf("%s: ChargeIf gets %+v, %v; want %v, %v", name, r, err, c.code, c.err)
@@ -68,10 +68,10 @@ func TestRetryPolicyWaits(t *testing.T) {
 	at.Advance(17*time.Second - 20*time.Millisecond) // before the end of the minute
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	var decisions atomic.Int32
-	opts := gatehousegrpc.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+	opts := gatehousegrpc.Options{Options: limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 		decisions.Add(1)
 		at.Advance(d.RetryAfter) // while the client waits
-	}}
+	}}}
 	addr := serve(t, same, limited(t, at.Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: one}), opts)...)
 	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
 	expect(t, call(t.Context(), conn, "hello"), codes.OK, "")

@@ -30,6 +30,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -83,7 +84,10 @@ func newHandler() (_ http.Handler, key string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{ChargeIf: gatehouseconnect.NotServerError, Errors: errs})
+	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{
+		Options:  limit.Options{Errors: errs},
+		ChargeIf: gatehouseconnect.NotServerError,
+	})
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -60,6 +61,7 @@ func TestNewChecksItsArguments(t *testing.T) {
 	}{
 		"test: limit: New: the limiter must not be nil or the zero memory.Limiter":                            {new(memory.Limiter), nobody, Options{}},
 		"test: limit: New: identify must not be nil":                                                          {engine, nil, Options{}},
+		"test: a call has no HTTP status: set Options.ChargeIf, and not that of limit.Options":                {engine, nobody, Options{Options: limit.Options{ChargeIf: limit.NotServerError}}},
 		"test: limit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": {bare, nobody, Options{ChargeIf: func(*http.Request, error) bool { return true }}},
 	} {
 		if _, err := New("test", c.limiter, c.identify, c.opts, nil, nil); err == nil || err.Error() != want {
@@ -102,11 +104,11 @@ func TestEndedBeforeTheDecision(t *testing.T) {
 		observed bool
 	}{
 		"closed":            {cancelled, context.Canceled, Options{}, Canceled, false},
-		"open":              {cancelled, context.Canceled, Options{FailOpen: true}, Canceled, false},
-		"shadow":            {cancelled, context.Canceled, Options{Shadow: true}, OK, false},
+		"open":              {cancelled, context.Canceled, Options{Options: limit.Options{FailOpen: true}}, Canceled, false},
+		"shadow":            {cancelled, context.Canceled, Options{Options: limit.Options{Shadow: true}}, OK, false},
 		"late":              {late, context.DeadlineExceeded, Options{}, Unavailable, false},
-		"late, open":        {late, context.DeadlineExceeded, Options{FailOpen: true}, DeadlineExceeded, false},
-		"late, shadow":      {late, context.DeadlineExceeded, Options{Shadow: true}, OK, false},
+		"late, open":        {late, context.DeadlineExceeded, Options{Options: limit.Options{FailOpen: true}}, DeadlineExceeded, false},
+		"late, shadow":      {late, context.DeadlineExceeded, Options{Options: limit.Options{Shadow: true}}, OK, false},
 		"the engine failed": {cancelled, ratelimit.ErrUnavailable, Options{}, Unavailable, true},
 	} {
 		observed := false

@@ -23,15 +23,8 @@ import (
 
 // Options are those of the adapters, which document them.
 type Options struct {
-	Name     string
-	Cost     func(r *http.Request) int64
-	FailOpen bool
-	Headers  limit.HeaderSet
-	Context  bool
-	Shadow   bool
-	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
-	Errors   *apierror.Responder
-	ChargeIf func(r *http.Request, err error) bool
+	limit.Options // with no ChargeIf
+	ChargeIf      func(r *http.Request, err error) bool
 }
 
 // Identify returns the caller that a call is counted for.
@@ -66,10 +59,11 @@ func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, n
 		errs = *opts.Errors
 		errs.Write = g.refuse
 	}
-	own := limit.Options{
-		Name: opts.Name, Cost: opts.Cost, FailOpen: opts.FailOpen, Headers: opts.Headers, Context: opts.Context, Shadow: opts.Shadow,
-		Observe: g.observe, Errors: &errs,
+	own := opts.Options
+	if own.ChargeIf != nil {
+		return nil, fmt.Errorf("%s: a call has no HTTP status: set Options.ChargeIf, and not that of limit.Options", adapter)
 	}
+	own.Observe, own.Errors = g.observe, &errs
 	if opts.ChargeIf != nil {
 		own.ChargeIf = g.chargeIf
 	}
