@@ -68,11 +68,8 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if err := opts.validate(l); err != nil {
 		return nil, err
 	}
-	switch {
-	case opts.Name != "":
+	if opts.Name != "" {
 		identify = named(opts.Name, identify)
-	case !claim(l):
-		return nil, errSecondUnnamed
 	}
 	if made.Add(1) == manyLimits {
 		slog.Warn("limit: this process has made many limits. Make an engine and its limit once, when the service starts, "+

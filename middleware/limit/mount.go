@@ -1,41 +1,15 @@
 package limit
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-var errSecondUnnamed = errors.New("limit: New: this engine already has a limit without Options.Name. " +
-	"Give this one a Name, so that the two count and ban apart; or give both the same Name, so that they share usage and bans")
-
-// unnamed has the engines that have a limit without a name. It keeps none of them alive.
-var unnamed sync.Map // of weak.Pointer[byte]
-
-// claim notes that l has a limit without a name, and reports whether this is the first one.
-// Only engines that are pointers can be told apart.
-func claim(l ratelimit.Limiter) bool {
-	v := reflect.ValueOf(l)
-	if v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 {
-		return true
-	}
-	first := (*byte)(v.UnsafePointer())
-	engine := weak.Make(first)
-	if _, claimed := unnamed.LoadOrStore(engine, nil); claimed {
-		return false
-	}
-	runtime.AddCleanup(first, func(engine weak.Pointer[byte]) { unnamed.Delete(engine) }, engine)
-	return true
-}
 
 // made is how many limits New has made.
 var made atomic.Int64

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // fixed returns an identify function for one caller.
@@ -68,51 +66,17 @@ func TestLimitsOnOneEngine(t *testing.T) {
 	}
 }
 
-// packageEngine is not on the heap.
-var packageEngine struct {
-	ratelimit.Limiter
-	_ [32]byte
-}
-
-// A second limit without a name is refused with what to write, but only on the same engine.
-func TestASecondLimitWithoutAName(t *testing.T) {
-	identify := fixed(ratelimit.Caller{})
-	l, other := atNow(), atNow()
-	in := &struct{ a, b struct{ ratelimit.Limiter } }{}
-	_, _ = limit.New(&packageEngine, identify, limit.Options{})
-	for _, step := range []struct {
-		name    string
-		engine  ratelimit.Limiter
-		refused bool
-	}{
-		{"first", l, false},
-		{"second", l, true},
-		{"another engine", other, false},
-		{"around the engine", &struct{ ratelimit.Limiter }{l}, false},
-		{"a value, which is no one engine", struct{ *memory.Limiter }{l}, false},
-		{"the same value", struct{ *memory.Limiter }{l}, false},
-		{"without a size", &careless{}, false},
-		{"another one without a size", &careless{}, false},
-		{"of the package again", &packageEngine, true},
-		{"a field", &in.a, false},
-		{"another field", &in.b, false},
-		{"the first field again", &in.a, true},
-		{"third", l, true},
-	} {
-		_, err := limit.New(step.engine, identify, limit.Options{})
-		if step.refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "Give this one a Name") {
-			t.Errorf("%s: got error %v, refused must be %t", step.name, err, step.refused)
-		}
-	}
+func TestNames(t *testing.T) {
+	l := atNow()
 	for _, name := range []string{"a/b", "user:", "/", ":"} {
-		if _, err := limit.New(l, identify, limit.Options{Name: name}); err == nil || !strings.Contains(err.Error(), "Options.Name must have no slash") {
+		if _, err := limit.New(l, fixed(ratelimit.Caller{}), limit.Options{Name: name}); err == nil || !strings.Contains(err.Error(), "Options.Name must have no slash") {
 			t.Errorf("Name %q: got error %v, want one about the Name", name, err)
 		}
 	}
-	if i := slices.IndexFunc([]string{"é", "my search", "a-b"}, func(name string) bool {
-		return second(limit.New(l, identify, limit.Options{Name: name})) != nil
-	}); i >= 0 {
-		t.Errorf("name %d is refused", i)
+	for _, name := range []string{"", "é", "my search", "a-b"} {
+		if _, err := limit.New(l, fixed(ratelimit.Caller{}), limit.Options{Name: name}); err != nil {
+			t.Errorf("Name %q: %v", name, err)
+		}
 	}
 }
 

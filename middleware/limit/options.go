@@ -14,10 +14,8 @@ import (
 type Options struct {
 	// Name keeps limits on one engine apart: the engine counts and bans name/user:ann
 	// for each subject user:ann that identify returns, also in Also. Limits with the same
-	// Name, of several processes or of one, share usage and bans. One limit of an engine
-	// may have no Name, and so a second one leaves the usage of the first as it is; New
-	// returns an error for another, if the engine is a pointer. An engine around another
-	// is one of its own here. A Name has no slash and no colon: subjects of a limit without
+	// Name, of several processes or of one, share usage and bans, and so do those without one:
+	// give a second limit of an engine a Name. A Name has no slash and no colon: subjects of a limit without
 	// a Name need a kind and a colon first, as user:ann has, since search/user:ann would be
 	// ann in the limit search.
 	Name string

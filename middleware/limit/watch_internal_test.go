@@ -3,12 +3,10 @@ package limit
 import (
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // Without a body net/http notices by itself that the client is gone.
@@ -17,27 +15,6 @@ func TestOnlyBodiesAreWatched(t *testing.T) {
 		if got := watchBody(&http.Request{Body: body}) != nil; got != want {
 			t.Errorf("%v: watched is %v, want %v", body, got, want)
 		}
-	}
-}
-
-// An engine that nothing else needs is not kept.
-func TestEnginesAreForgotten(t *testing.T) {
-	held := func() (n int) {
-		unnamed.Range(func(any, any) bool { n++; return true })
-		return n
-	}
-	before := held()
-	for range 300 {
-		engine, err := memory.New(memory.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := New(engine, Clients{}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", nil, nil }), Options{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for held() > before { // until the test times out
-		runtime.GC()
 	}
 }
 
