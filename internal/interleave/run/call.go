@@ -109,8 +109,16 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 	if err != nil {
 		a.err = err.Error()
 	}
+	for _, d := range []*ratelimit.Decision{&a.d, &a.more[0], &a.more[1]} {
+		if d.Receipt.BanReason != nil {
+			d.Receipt.BanReason = reasons[d.BanReason()]
+		}
+	}
 	return a
 }
+
+// reasons make answers of the engine and of the model comparable. The cases have no others.
+var reasons = map[string]*string{engine.ReasonStrikes: new(engine.ReasonStrikes), engine.ReasonByHand: new(engine.ReasonByHand)}
 
 func list(bans []engine.Ban) string {
 	if len(bans) == 0 {
