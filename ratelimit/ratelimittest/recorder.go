@@ -154,7 +154,7 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 	if outcome == ratelimit.Banned {
 		ends := time.Unix(0, d.Time).Add(cmp.Or(c.Plan.Penalty().Ban, time.Minute))
 		d.BanEnds = ends.Add(time.Second - 1).Unix() // rounded up
-		d.Receipt.BanReason = new(engine.ReasonStrikes)
+		d.Receipt.BanReason = &strikes
 	} else {
 		d.States[0].Remaining = 0
 		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
@@ -165,6 +165,8 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 	engine.Complete(&d)
 	return d, nil
 }
+
+var strikes = engine.ReasonStrikes
 
 // Peek implements [engine.Peeker]. It is not recorded.
 func (r *Recorder) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
