@@ -94,7 +94,7 @@ var gin = []string{
 // No rule allows a package to import one of them.
 var unruled = []string{
 	"benchmarks", "examples", "reference", "internal/architecture",
-	"ratelimit/redislimit/internal", "internal/interleave",
+	"ratelimit/redislimit/internal", "ratelimit/internal/interleave",
 }
 
 // floors are the top directories of what is released, the lowest first.

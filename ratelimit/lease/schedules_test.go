@@ -6,8 +6,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/animalstore/gatehouse/internal/interleave/sched"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 )
 
 // What is done under the lock of a table is one step. So the scheduler of package interleave

@@ -2,12 +2,12 @@
 // schedule of small cases, two or three callers with one or two calls each, and
 // checks that some order of the calls explains their answers.
 //
-//	go test ./internal/interleave
-//	go test ./internal/interleave -long -timeout 1h
+//	go test ./ratelimit/internal/interleave
+//	go test ./ratelimit/internal/interleave -long -timeout 1h
 //
 // A failure prints each step of the schedule and the command that runs it again:
 //
-//	go test ./internal/interleave -run 'TestSchedules/two_takes,_one_unit_left$' -v -schedule 'A15 B16 A1'
+//	go test ./ratelimit/internal/interleave -run 'TestSchedules/two_takes,_one_unit_left$' -v -schedule 'A15 B16 A1'
 //
 // where A15 means that thread A does 15 steps.
 //

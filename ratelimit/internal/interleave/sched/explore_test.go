@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/internal/interleave/atomic"
-	"github.com/animalstore/gatehouse/internal/interleave/sched"
-	"github.com/animalstore/gatehouse/internal/interleave/sync"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/atomic"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sync"
 )
 
 // increments is two threads that each add one to a number, by a load and a store.

@@ -16,19 +16,19 @@ import (
 	"github.com/animalstore/gatehouse/internal/testcheck"
 
 	// A change of these makes go test run again.
-	_ "github.com/animalstore/gatehouse/internal/interleave/sync"
 	_ "github.com/animalstore/gatehouse/ratelimit/enginetest"
+	_ "github.com/animalstore/gatehouse/ratelimit/internal/interleave/sync"
 )
 
 var must = testcheck.NoError
 
 // engine is the folder of package memory.
-const engine = "../../ratelimit/memory"
+const engine = "../../memory"
 
 // The import paths of package memory, and of this folder.
 const (
 	memory = "github.com/animalstore/gatehouse/ratelimit/memory"
-	here   = "github.com/animalstore/gatehouse/internal/interleave"
+	here   = "github.com/animalstore/gatehouse/ratelimit/internal/interleave"
 )
 
 // traced are the packages that stand in for those of the standard library.

@@ -5,7 +5,7 @@ package sync
 import (
 	"unsafe"
 
-	"github.com/animalstore/gatehouse/internal/interleave/sched"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 )
 
 // A Mutex is one that the scheduler knows of.

@@ -2,7 +2,7 @@
 // memory uses it.
 package runtime
 
-import "github.com/animalstore/gatehouse/internal/interleave/sched"
+import "github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 
 // Gosched waits until another thread writes to the place that the caller read last. A
 // caller that goes on without it would read the same again.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/interleave/atomic"
-	"github.com/animalstore/gatehouse/internal/interleave/sched"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/atomic"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 

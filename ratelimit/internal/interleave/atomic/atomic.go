@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/animalstore/gatehouse/internal/interleave/sched"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 )
 
 func LoadUint64(p *uint64) uint64                        { return load(p) }

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/animalstore/gatehouse/internal/interleave/sched"
+	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 )
 
 func main() {
@@ -66,7 +66,7 @@ func (c *testCase) run(preemptions int, schedule sched.Schedule) (failed bool, e
 		fmt.Println("this schedule does not fail")
 		return false, nil
 	}
-	fmt.Printf("%s\nto run this schedule again:\n  go test ./internal/interleave -run 'TestSchedules/%s$' -v -schedule '%s'\n",
+	fmt.Printf("%s\nto run this schedule again:\n  go test ./ratelimit/internal/interleave -run 'TestSchedules/%s$' -v -schedule '%s'\n",
 		failure.Text, strings.ReplaceAll(c.name, " ", "_"), failure.Schedule)
 	return true, nil
 }
