@@ -72,10 +72,6 @@ mutate: ## small changes to PKG (./ratelimit/memory) that a test should notice; 
 	go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash $(PKG) --diff=$(DIFF) --output-statuses=lt \
 		--invert-assignments --invert-bitwise --invert-bwassign --invert-logical --invert-loopctrl --remove-self-assignments
 
-.PHONY: weight
-weight: ## what the repository weighs: lines by room, names, documents, files
-	@.ci/weight
-
 .PHONY: vuln
 vuln: ## known vulnerabilities, if their database can be reached
 	.ci/vuln
