@@ -42,10 +42,12 @@ test-32bit: ## tests where integers have 32 bits (amd64 runs them)
 	.ci/test-32bit
 
 .PHONY: lint
-lint: .bin/golangci-lint ## gofmt, go vet and golangci-lint
+lint: .bin/golangci-lint ## gofmt, go vet, also for Windows and macOS, and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; }
 	go vet -tags long work
+	GOOS=windows go vet -tags long work
+	GOOS=darwin go vet -tags long work
 	.bin/golangci-lint run $$(go list -m -f '{{.Dir}}/...')
 
 .PHONY: tidy
