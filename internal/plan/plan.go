@@ -68,7 +68,7 @@ func (h *Holder) Numbers() *Numbers { return &h.numbers }
 // Numbers are those of a plan. They do not change once they are set, and are safe for
 // concurrent use.
 type Numbers struct {
-	Strikes int
+	Strikes int // left of a subject without strikes; -1: the plan never bans
 	Grace   time.Duration
 	Most    int64 // that a request can cost; 0 in the zero plan
 	Smooth  bool  // a quota is
@@ -92,7 +92,7 @@ type Numbers struct {
 // Set sets the numbers of a plan. The quotas are valid and in order; there are none in a
 // plan that decides alone.
 func (n *Numbers) Set(strikes int, grace time.Duration, quotas []Quota) {
-	n.Strikes, n.Grace, n.Most = strikes, grace, math.MaxInt64
+	n.Strikes, n.Grace, n.Most = cmp.Or(strikes, -1), grace, math.MaxInt64
 	n.n = copy(n.quotas[:], quotas)
 	for i := range n.n {
 		q := &n.quotas[i]

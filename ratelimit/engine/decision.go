@@ -89,10 +89,7 @@ func Uncounted(plan *ratelimit.Plan, cost int64, now time.Time) ratelimit.Decisi
 	if p.Len() == 0 {
 		return alone(plan, cost)
 	}
-	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1}
-	if p.Strikes() > 0 {
-		d.StrikesLeft = p.Strikes()
-	}
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: p.Strikes()}
 	for i := range p.Len() {
 		d.States[i] = ratelimit.State{Remaining: p.Numbers().Quota(i).AtOnce(), Reset: p.WindowEnd(i, d.Time)}
 		if p.Kind(i) < 0 { // the bucket is full

@@ -63,7 +63,7 @@ func (p Plan) Interval(i int) uint64 { return p.Numbers().Bucket(i).Interval() }
 // Smooth reports whether a quota is smooth.
 func (p Plan) Smooth() bool { return p.Numbers().Smooth }
 
-// Strikes returns the Strikes of the penalty: 0 if the plan never bans.
+// Strikes returns the StrikesLeft of a subject without strikes: -1 if the plan never bans.
 func (p Plan) Strikes() int { return p.Numbers().Strikes }
 
 // WindowEnd returns when the window of the i-th quota ends that now lies in, in Unix

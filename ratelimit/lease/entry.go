@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -135,7 +134,7 @@ func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step
 // allow makes d an admission.
 func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
 	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.time+now-e.asked, e.states
-	d.StrikesLeft = cmp.Or(engine.Of(d.Plan).Strikes(), -1)
+	d.StrikesLeft = engine.Of(d.Plan).Strikes()
 	e.show(d)
 	engine.Complete(d)
 }

@@ -205,7 +205,7 @@ func (r *record) ban(length time.Duration, now int64) {
 func strikesLeft(d *ratelimit.Decision, r *record) int {
 	allowed := engine.Of(d.Plan).Strikes()
 	switch {
-	case allowed == 0:
+	case allowed < 0:
 		return -1
 	case d.Outcome == ratelimit.Banned:
 		return 0

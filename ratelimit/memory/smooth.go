@@ -171,9 +171,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 			slot.setMeter(layout.charge(slot, m, d))
 		}
 		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
-		if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
-			d.StrikesLeft = -1
-		}
+		d.StrikesLeft = engine.Of(d.Plan).Strikes()
 		engine.Complete(d)
 		return true, 0
 	}

@@ -113,9 +113,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 		}
 		if slot.swap(m, after) {
 			d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
-			if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
-				d.StrikesLeft = -1
-			}
+			d.StrikesLeft = engine.Of(d.Plan).Strikes()
 			return true, 0
 		}
 		if windows > quotas {
