@@ -280,3 +280,14 @@ func startRedis(t *testing.T) *sharedRedis {
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no") // a slow disk must not delay it
 	return &sharedRedis{addr: s.Addr, kill: s.Kill, back: s.Restart}
 }
+
+// checkFleet fails unless each replica lists each acknowledged pet, and no others except
+// those that were there before.
+func (l *traffic) checkFleet(t *testing.T, f *fleet, reader string, before int) {
+	t.Helper()
+	for i, p := range f.replicas {
+		if stored := l.checkStored(t, p, reader); stored-before != len(l.pets) {
+			t.Errorf("replica %d has %d pets, want %d: one for each that was acknowledged", i+1, stored-before, len(l.pets))
+		}
+	}
+}

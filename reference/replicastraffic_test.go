@@ -166,14 +166,3 @@ func (l *traffic) checkStored(t *testing.T, p *process, reader string) (stored i
 	}
 	return len(pets)
 }
-
-// checkFleet fails unless each replica lists each acknowledged pet, and no others except
-// those that were there before.
-func (l *traffic) checkFleet(t *testing.T, f *fleet, reader string, before int) {
-	t.Helper()
-	for i, p := range f.replicas {
-		if stored := l.checkStored(t, p, reader); stored-before != len(l.pets) {
-			t.Errorf("replica %d has %d pets, want %d: one for each that was acknowledged", i+1, stored-before, len(l.pets))
-		}
-	}
-}

@@ -13,11 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/animalstore/gatehouse/internal/testcheck"
 )
-
-var must = testcheck.NoError
 
 // script returns the address of a server that answers the first request of each connection
 // with pieces, one packet each, and then closes it.

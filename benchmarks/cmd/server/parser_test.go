@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
+
+var must = testcheck.NoError
 
 func TestParserFindsTheEndOfAnAnswer(t *testing.T) {
 	for _, tt := range []struct {
