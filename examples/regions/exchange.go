@@ -81,8 +81,7 @@ func (r *region) add(ctx context.Context, all []usage) error {
 		}
 	}
 	for _, u := range all {
-		d := engine.Uncounted(r.plans[u.Plan], max(0, -u.Units), time.Unix(0, u.Time))
-		if err := r.local.Adjust(ctx, u.Subject, &d, max(0, u.Units), u.ID); err != nil {
+		if err := engine.AddUsage(ctx, r.local, u.Subject, r.plans[u.Plan], u.Units, time.Unix(0, u.Time), u.ID); err != nil {
 			return err
 		}
 	}

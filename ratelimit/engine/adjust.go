@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -51,11 +53,20 @@ type Adjuster interface {
 	// With an id, a random text, such an engine changes nothing twice within ten minutes: then
 	// it forgets the id. An engine in this process ignores the id.
 	//
-	// To give back units by hand, pass what Peek returns, with the Outcome set to Allowed
-	// and the Cost to these units: they are given back to all quotas of its Plan. To add
-	// units that were used elsewhere, pass what [Uncounted] returns, with the Cost 0. To
-	// leave a quota out, set its Reset to 0.
+	// [AddUsage] adds or gives back units that belong to no decision.
 	Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error
+}
+
+// AddUsage adds units that subject used at a time, or gives them back if units is negative: in
+// the windows of all quotas of the plan that the time lies in. It is for units that were used
+// elsewhere, and for corrections by hand. The units count even beyond a limit, and no window
+// falls below 0. The id makes a repetition harmless, as in [Adjuster]; "" is none.
+func AddUsage(ctx context.Context, a Adjuster, subject string, plan *ratelimit.Plan, units int64, at time.Time, id string) error {
+	if err := plan.Check(subject, 1); err != nil {
+		return err
+	}
+	d := Uncounted(plan, max(-max(units, -math.MaxInt64), 0), at)
+	return a.Adjust(ctx, subject, &d, max(units, 0), id)
 }
 
 // Adjustment checks the arguments of [Adjuster], and returns by how many units

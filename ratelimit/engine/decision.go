@@ -83,7 +83,7 @@ func showLeast(d *ratelimit.Decision) {
 
 // Uncounted returns the decision on a request that is admitted at the time now without
 // being counted: every quota has its whole limit left. A plan without quotas decides as
-// always. To add units that were used elsewhere, adjust such a decision with the Cost 0.
+// always.
 func Uncounted(plan *ratelimit.Plan, cost int64, now time.Time) ratelimit.Decision {
 	p := Of(plan)
 	if p.Len() == 0 {

@@ -397,15 +397,16 @@ func testAdjustOnce(e *engineTest) {
 		e.Skip("skipped: the engine remembers no ids")
 	}
 	p := plan(ratelimit.Quota{Limit: 1000, Window: fixedwindow.MaxLength})
-	d := engine.Uncounted(p, 0, time.Unix(0, e.take(p).Time))
-	for _, id := range []string{"one", "one", "two", "one", "two", "", ""} {
-		if err := adjuster.Adjust(context.Background(), "a", &d, 10, id); err != nil {
+	now := time.Unix(0, e.take(p).Time)
+	add := func(subject, id string) {
+		if err := engine.AddUsage(context.Background(), adjuster, subject, p, 10, now, id); err != nil {
 			e.Fatal(err)
 		}
 	}
-	if err := adjuster.Adjust(context.Background(), "b", &d, 10, "one"); err != nil {
-		e.Fatal(err)
+	for _, id := range []string{"one", "one", "two", "one", "two", "", ""} {
+		add("a", id)
 	}
+	add("b", "one")
 	e.want("two ids, and two calls without one", e.takeN("a", p, 1), allowed, 958)
 	e.want("another subject has ids of its own", e.takeN("b", p, 1), allowed, 989)
 }
