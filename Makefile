@@ -1,7 +1,6 @@
 # The common tasks. Most of them need only Go.
 
 SHELL = bash
-VERSION ?=
 PKG ?= ./ratelimit/memory
 FUZZTIME ?= 30s
 
@@ -80,11 +79,7 @@ vuln: ## known vulnerabilities, if their database can be reached
 
 .PHONY: release-check
 release-check: ## release a copy of the repository and install each module from it
-	go test -count 1 ./internal/release
-
-.PHONY: release
-release: ## commit and tag VERSION (v0.x.y) here; see RELEASE.md
-	go run ./internal/release $(VERSION)
+	go test -count 1 ./internal/release -long
 
 .bin/golangci-lint .bin/govulncheck: Makefile
 .bin/golangci-lint: tool = $(GOLANGCI_LINT)

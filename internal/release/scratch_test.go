@@ -1,4 +1,5 @@
-package main
+// Package release tests that what .ci/release makes can be installed.
+package release
 
 import (
 	"archive/zip"
@@ -15,37 +16,15 @@ import (
 
 const version = "v0.99.0"
 
-// small returns a repository of a few modules without packages.
-func small(t *testing.T) string {
-	t.Helper()
-	needGit(t)
-	isolate(t)
-	dir := t.TempDir()
-	const mod = "module github.com/animalstore/gatehouse%s\n\ngo 1.26.0\n"
-	write(t, filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse (\n\t.\n\t./middleware/jsonbody\n\t./ratelimit/redislimit\n\t./reference\n)\n"))
-	write(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil, mod, ""))
-	for _, name := range []string{"middleware/jsonbody", "ratelimit/redislimit", "reference"} {
-		file := filepath.Join(dir, filepath.FromSlash(name), "go.mod")
-		write(t, file, fmt.Appendf(nil, mod+"\nrequire github.com/animalstore/gatehouse v0.0.0\n", "/"+name))
-	}
-	write(t, filepath.Join(dir, "CHANGELOG.md"), []byte("## 0.99.0 - 2026-01-31\n"))
-	mustRun(t, dir, "git", "init", "--quiet", "--initial-branch", "main")
-	commit(t, dir)
-	return dir
-}
-
-func needGit(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("skipped: git is not on this machine")
-	}
-}
-
 // scratch returns a repository with the files of this checkout, as they are now,
 // in one commit, and a section for the version in its changelog.
 func scratch(t *testing.T) string {
 	t.Helper()
-	needGit(t)
+	for _, tool := range []string{"git", "bash"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("skipped: %s is not on this machine", tool)
+		}
+	}
 	root, err := run(".", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		t.Skipf("skipped: this is not a git checkout: %v", err)
@@ -62,12 +41,14 @@ func scratch(t *testing.T) string {
 		must(t, err)
 		write(t, filepath.Join(dir, name), content)
 	}
+	must(t, os.Chmod(filepath.Join(dir, ".ci", "release"), 0o777))
 	changelog := filepath.Join(dir, "CHANGELOG.md")
 	content, err := os.ReadFile(changelog)
 	must(t, err)
 	write(t, changelog, append(content, "\n## 0.99.0 - 2026-01-31\n"...))
 	mustRun(t, dir, "git", "init", "--quiet", "--initial-branch", "main")
-	commit(t, dir)
+	mustRun(t, dir, "git", "add", "--all")
+	mustRun(t, dir, "git", "commit", "--quiet", "--message", "test")
 	return dir
 }
 
@@ -86,12 +67,6 @@ func isolate(t *testing.T) {
 		t.Setenv("GIT_"+role+"_EMAIL", "test@example.com")
 	}
 	t.Setenv("GOWORK", "") // the scratch repository's own
-}
-
-func commit(t *testing.T, dir string) {
-	t.Helper()
-	mustRun(t, dir, "git", "add", "--all")
-	mustRun(t, dir, "git", "commit", "--quiet", "--message", "test")
 }
 
 func mustRun(t *testing.T, dir, name string, args ...string) string {
@@ -113,9 +88,6 @@ func proxy(t *testing.T, repo string, all []module) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, m := range all {
-		if !m.released() {
-			continue
-		}
 		at := filepath.Join(dir, filepath.FromSlash(m.path), "@v", version)
 		write(t, at+".info", fmt.Appendf(nil, `{"Version": %q, "Time": "2026-01-31T00:00:00Z"}`, version))
 		mod := mustRun(t, repo, "git", "cat-file", "blob", m.tag(version)+":"+path.Join(m.dir, "go.mod"))
@@ -160,4 +132,37 @@ func moduleZip(t *testing.T, repo string, m module) []byte {
 	}
 	must(t, out.Close())
 	return b.Bytes()
+}
+
+// A module is one that is released.
+type module struct {
+	dir  string // from the root of the repository, with slashes
+	path string
+}
+
+func (m module) tag(version string) string { return path.Join(m.dir, version) }
+
+// tagged returns the modules that have a tag of the version.
+func tagged(t *testing.T, repo string) (all []module) {
+	t.Helper()
+	for tag := range strings.FieldsSeq(mustRun(t, repo, "git", "tag", "--points-at", "HEAD")) {
+		m := module{dir: path.Dir(tag)}
+		m.path = path.Join("github.com/animalstore/gatehouse", m.dir)
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// run runs a command in dir and returns what it prints, without the last newline.
+func run(dir, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return strings.TrimRight(string(out), "\n"), nil
 }
