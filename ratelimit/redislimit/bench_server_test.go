@@ -40,10 +40,15 @@ func BenchmarkServer(b *testing.B) {
 		{"banned", penalty(1, 0, day), 1, 4},
 		{"unpunished", ratelimit.Penalty{}, 1, 2},
 		{"month", ratelimit.DefaultPenalty(), fixedwindow.MaxUnits, 1},
+		{"smooth", ratelimit.DefaultPenalty(), 1_000_000_000, 1},
+		{"smooth, refused", penalty(10, time.Hour, second), 1, 2},
 	} {
 		longer := ratelimit.PerDay(c.limit)
-		if c.name == "month" {
+		switch c.name {
+		case "month":
 			longer = ratelimit.PerMonth(c.limit)
+		case "smooth", "smooth, refused":
+			longer = longer.Smooth(c.limit)
 		}
 		plan := ratelimit.MustPlan(c.name, c.penalty, ratelimit.PerMinute(fixedwindow.MaxUnits), longer)
 		for _, subjects := range []int{1, 64} {
@@ -82,6 +87,22 @@ func BenchmarkServer(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkServerGroup measures the same of a take of two subjects, of which all requests are
+// granted.
+func BenchmarkServerGroup(b *testing.B) {
+	client := clientOf(b, redistest.Start(b))
+	l := newLimiter(b, client)
+	plan := ratelimit.MustPlan("group", ratelimit.DefaultPenalty(), ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
+	charges := []ratelimit.Charge{{Subject: names(2)[0], Plan: plan, Cost: 1}, {Subject: names(2)[1], Plan: plan, Cost: 1}}
+	take := func() { must(b, l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))) }
+	take()
+	must(b, client.ConfigResetStat(ctx).Err())
+	for b.Loop() {
+		take()
+	}
+	b.ReportMetric(evalTime(b, client), "server-µs")
 }
 
 // BenchmarkServerLease measures the same of Lease: of a request and a share, of a share that
