@@ -32,7 +32,7 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return v.banEnds(a.time) > 0, nil
+	return v.banEnds(a.nanos) > 0, nil
 }
 
 // Bans implements [engine.Banner]. It reads the 1024 indexes of bans, and then the
@@ -150,7 +150,7 @@ func (w *walk) show(names []string) error {
 		if err != nil {
 			return err
 		}
-		if ends := v.banEnds(g.time); ends > 0 {
+		if ends := v.banEnds(g.nanos); ends > 0 {
 			w.bans = append(w.bans, engine.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: v.level, Reason: *v.reason})
 		}
 	}

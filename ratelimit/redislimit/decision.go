@@ -13,7 +13,7 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 	if err != nil {
 		return d, err
 	}
-	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: a.time, StrikesLeft: -1}
+	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: a.nanos, StrikesLeft: -1}
 	penalty := plan.Penalty()
 	var later int64 // units granted to requests after this one
 	switch {
@@ -23,26 +23,26 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 		d.StrikesLeft = penalty.Strikes
 	case place < a.granted+a.limited:
 		d.Outcome = ratelimit.Limited
-		strikes, since := v.strikes, v.since // after the last of the limited requests
+		strikes, since := v.strikes, v.sinceSecond // after the last of the limited requests
 		if a.letter == banStarted {
-			strikes, since = penalty.Strikes, fixedwindow.Seconds(a.time) // before the ban cleared them
+			strikes, since = penalty.Strikes, fixedwindow.Seconds(a.nanos) // before the ban cleared them
 		}
-		if a.letter != spared {
+		if a.letter != limitedFree {
 			d.Struck = true
 			strikes -= int(a.granted + a.limited - 1 - place)
 		}
-		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(strikes, since, fixedwindow.Seconds(a.time))
+		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(strikes, since, fixedwindow.Seconds(a.nanos))
 	case a.letter == banDeferred:
 		d.Outcome = ratelimit.Limited
 		d.StrikesLeft = 0
-	case a.letter == notMade:
+	case a.letter == spared:
 		d.Outcome = ratelimit.Spared
-		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
+		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(v.strikes, v.sinceSecond, fixedwindow.Seconds(a.nanos))
 	default:
 		d.Outcome = ratelimit.Banned
 		d.Struck = a.letter == banStarted && place == a.granted+a.limited
 		d.StrikesLeft = 0
-		d.BanEnds = v.banEnds(a.time)
+		d.BanEnds = v.banEnds(a.nanos)
 		d.Receipt.BanReason = v.reason
 		if d.BanEnds == 0 {
 			return d, unavailable(errReply)
@@ -65,10 +65,10 @@ func (a *answer) view(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, e
 	if err != nil {
 		return d, err
 	}
-	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: a.time}
+	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: a.nanos}
 	fits := v.states(&d, 0)
-	d.BanEnds = v.banEnds(a.time)
-	d.StrikesLeft = engine.Penalty(plan.Penalty()).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
+	d.BanEnds = v.banEnds(a.nanos)
+	d.StrikesLeft = engine.Penalty(plan.Penalty()).StrikesLeft(v.strikes, v.sinceSecond, fixedwindow.Seconds(a.nanos))
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, v.reason
@@ -88,7 +88,7 @@ func (a *answer) refund(c *ratelimit.Charge, requests int32) (operation, error) 
 	if err != nil {
 		return operation{}, err
 	}
-	d := ratelimit.Decision{Plan: c.Plan, Cost: c.Cost * int64(requests), Time: a.time}
+	d := ratelimit.Decision{Plan: c.Plan, Cost: c.Cost * int64(requests), Time: a.nanos}
 	v.states(&d, 0)
 	v.others(&d)
 	return adjustment(c.Subject, &d, -d.Cost, ""), nil
@@ -99,7 +99,7 @@ func (v *value) others(d *ratelimit.Decision) {
 	n := 0
 	for _, w := range v.windows[:v.n] {
 		if w.length > 0 && engine.Of(d.Plan).Find(w.length) < 0 {
-			d.Receipt.Others[n] = fixedwindow.Window{Length: seconds(w.length), End: uint32(w.end)}
+			d.Receipt.Others[n] = fixedwindow.Window{Length: seconds(w.length), End: uint32(w.endSecond)}
 			n++
 		}
 	}
@@ -124,7 +124,7 @@ func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 		state := ratelimit.State{Remaining: limit, Reset: p.WindowEnd(q, d.Time)}
 		if i < v.n && v.windows[i].length == window {
 			w := v.windows[i]
-			state = ratelimit.State{Remaining: max(limit-w.used+unused, 0), Reset: w.end}
+			state = ratelimit.State{Remaining: max(limit-w.used+unused, 0), Reset: w.endSecond}
 		}
 		d.States[q] = state
 		fits = fits && state.Remaining >= d.Cost
@@ -132,11 +132,10 @@ func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 	return fits
 }
 
-// banEnds returns the end of the ban in force at the time now, in Unix seconds,
-// or 0.
-func (r *record) banEnds(now int64) int64 {
-	ends := min(r.ends, fixedwindow.SecondsUp(now)+r.length)
-	if r.length == 0 || r.expires <= fixedwindow.Seconds(now) || ends <= fixedwindow.Seconds(now) {
+// banEnds returns the end of the ban in force at a time, in Unix seconds, or 0.
+func (r *record) banEnds(nanos int64) int64 {
+	ends := min(r.endSecond, fixedwindow.SecondsUp(nanos)+r.banSeconds)
+	if r.banSeconds == 0 || r.expirySecond <= fixedwindow.Seconds(nanos) || ends <= fixedwindow.Seconds(nanos) {
 		return 0
 	}
 	return ends

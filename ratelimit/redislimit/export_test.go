@@ -123,9 +123,9 @@ func Outlasts(t testing.TB, text string) (last int64) {
 	if err != nil {
 		t.Errorf("%q: %v", text, err)
 	}
-	last = v.expires
+	last = v.expirySecond
 	for _, w := range v.windows[:v.n] {
-		last = max(last, w.end)
+		last = max(last, w.endSecond)
 	}
 	return last
 }

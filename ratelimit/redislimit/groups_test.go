@@ -175,7 +175,7 @@ func (g *group) diff(t *testing.T, m enginetest.Model) string {
 // command twice, after the others.
 func settle(t *testing.T, l *Limiter, serverTime time.Time) {
 	t.Helper()
-	l.sender.ahead.Store(int64(time.Until(serverTime)))
+	l.sender.aheadNanos.Store(int64(time.Until(serverTime)))
 	must(t, l.sender.client.ScriptLoad(context.Background(), script).Err())
 }
 

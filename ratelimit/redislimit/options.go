@@ -46,18 +46,3 @@ func (o Options) validate() error {
 	}
 	return nil
 }
-
-// observeAll reports commands that were sent at the given time.
-func (s *sender) observeAll(cmds []*command, sent time.Time) {
-	if s.observe == nil {
-		return
-	}
-	took := time.Since(sent)
-	for _, cmd := range cmds {
-		requests := 0
-		for _, g := range cmd.groups {
-			requests += int(g.requests)
-		}
-		s.observe(requests, took, cmd.Err())
-	}
-}

@@ -25,11 +25,21 @@ type sender struct {
 	policies sync.Map                                          // of eviction, by server
 	observe  func(requests int, took time.Duration, err error) // nil: none
 
-	ahead    atomic.Int64 // how far the server's clock is ahead of this one, nanoseconds; 0 unless calendar windows showed it
-	oneSlot  atomic.Bool  // all subjects of a command must be in one slot
-	reloaded atomic.Int64 // when the masters were last reloaded, Unix nanoseconds
-	asked    atomic.Int64 // when the servers were last asked for their policies, Unix nanoseconds
-	reported atomic.Int64 // when it was last logged that some subjects fail, Unix nanoseconds
+	aheadNanos atomic.Int64 // how far the server's clock is ahead of this one; 0 unless calendar windows showed it
+	oneSlot    atomic.Bool  // all subjects of a command must be in one slot
+	reloaded   lastTime     // when the masters were reloaded
+	asked      lastTime     // when the servers were asked for their policies
+	reported   lastTime     // when it was logged that some subjects fail
+}
+
+// A lastTime is when something was done last, in Unix nanoseconds; 0: never.
+type lastTime struct{ atomic.Int64 }
+
+// due reports whether an interval has passed since the last time, which becomes the
+// present one.
+func (t *lastTime) due(interval time.Duration) bool {
+	now, then := time.Now().UnixNano(), t.Load()
+	return now-then >= int64(interval) && t.CompareAndSwap(then, now)
 }
 
 func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
@@ -68,6 +78,21 @@ func (s *sender) exchange(cmds []*command) (moving []*command, away error) {
 		cmds, moving = s.receiveAll(cmds, attempt, moving)
 	}
 	return moving, away
+}
+
+// observeAll reports commands that were sent at the given time.
+func (s *sender) observeAll(cmds []*command, sent time.Time) {
+	if s.observe == nil {
+		return
+	}
+	took := time.Since(sent)
+	for _, cmd := range cmds {
+		requests := 0
+		for _, g := range cmd.groups {
+			requests += int(g.requests)
+		}
+		s.observe(requests, took, cmd.Err())
+	}
 }
 
 // allAway returns the error of commands whose server cannot decide, and nil if one was
@@ -115,7 +140,7 @@ func (s *sender) serverTime(cmd *command) int64 {
 	if !first.calendar() && (first.code != opTakeAll || !slices.ContainsFunc(cmd.groups, (*group).calendar)) {
 		return 0
 	}
-	return time.Now().UnixNano() + s.ahead.Load()
+	return time.Now().UnixNano() + s.aheadNanos.Load()
 }
 
 // calendar reports whether the group's operation is about calendar windows.
@@ -147,56 +172,108 @@ var errClocks = errors.New("the clock of the server has changed by days between 
 // send them again can come together.
 const attempts = 6
 
+// A step is what follows a command that was sent.
+type step byte
+
+const (
+	deliverAnswers   step = iota
+	sendAgain             // the server's clock is known now
+	sendScript            // the server does not know the script by its digest
+	sendBySlot            // the server is in cluster mode
+	sendSingly            // a slot moves, which does not stop commands about one subject
+	sendWithoutIndex      // a slot moves: the take starts no ban
+	awaitMove             // a slot moves, and the command needs keys of both masters
+	failCommand
+)
+
 // receive answers the groups of a command that was sent. It returns what is to be
 // sent now: commands of which the server said that nothing was done, and refunds. It
 // reports whether the command waits for a slot.
 func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool) {
-	err := cmd.Err()
-	if err == nil {
-		if due(&s.asked, logInterval) {
-			go s.warnOfEviction()
-		}
-		if err = cmd.read(cmd.Val()); err == nil {
-			if cmd.groups[0].letter != clocksApart {
-				return s.deliver(cmd), false
-			}
-			s.ahead.Store(cmd.groups[0].time - time.Now().UnixNano())
-			err = errClocks
-		}
-	}
-	more, single := attempt < attempts, len(cmd.groups) == 1
-	switch {
-	case more && err == errClocks:
+	err := s.readReply(cmd)
+	switch s.stepAfter(cmd, err, attempt) {
+	case deliverAnswers:
+		return s.deliver(cmd), false
+	case sendAgain:
 		return []*command{{groups: cmd.groups}}, false
-	case more && redis.HasErrorPrefix(err, "NOSCRIPT"):
+	case sendScript:
 		return []*command{{groups: cmd.groups, eval: true}}, false
-	case cmd.groups[0].code == opTakeAll && redis.HasErrorPrefix(err, "CROSSSLOT"):
-		s.oneSlot.Store(true)
-		cmd.fail(errSeveralSlots)
-	case more && !single && redis.HasErrorPrefix(err, "CROSSSLOT"):
+	case sendBySlot:
 		s.oneSlot.Store(true)
 		return s.pack(cmd.groups), false
-	case more && !single && s.slotMoves(err):
+	case sendSingly:
 		return cmd.split(), false
-	case single && s.slotMoves(err):
-		if g := cmd.groups[0]; g.code == opTake && g.index == indexGiven {
-			g.index = indexUnavailable
-			return []*command{{groups: cmd.groups}}, false
-		}
+	case sendWithoutIndex:
+		cmd.groups[0].index = indexUnavailable
+		return []*command{{groups: cmd.groups}}, false
+	case awaitMove:
 		return nil, true
-	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
-		cmd.fail(s.unknownValue(s.keys.index(cmd.groups[0].partition)))
-	case redis.HasErrorPrefix(err, "ERR") && explain(err.Error()) != err.Error():
-		cmd.fail(errors.New(explain(err.Error())))
-	default:
-		if s.cluster != nil && due(&s.reloaded, mastersInterval) {
-			// The client would ask for the masters by itself once a minute, and when a
-			// server redirects it, which a dead server does not.
-			s.cluster.ReloadState(context.Background())
-		}
-		cmd.fail(err)
 	}
+	cmd.fail(s.failure(cmd, err))
 	return nil, false
+}
+
+// readReply reads the reply to a command into its groups.
+func (s *sender) readReply(cmd *command) error {
+	if err := cmd.Err(); err != nil {
+		return err
+	}
+	if s.asked.due(logInterval) {
+		go s.warnOfEviction()
+	}
+	if err := cmd.read(cmd.Val()); err != nil {
+		return err
+	}
+	if cmd.groups[0].letter == clocksApart {
+		s.aheadNanos.Store(cmd.groups[0].nanos - time.Now().UnixNano())
+		return errClocks
+	}
+	return nil
+}
+
+// stepAfter returns what follows a command that was sent for the attempt-th time, and
+// ended with err.
+func (s *sender) stepAfter(cmd *command, err error, attempt int) step {
+	first, single := cmd.groups[0], len(cmd.groups) == 1
+	switch {
+	case err == nil:
+		return deliverAnswers
+	case single && s.slotMoves(err) && first.code == opTake && first.index == indexGiven:
+		return sendWithoutIndex
+	case single && s.slotMoves(err):
+		return awaitMove
+	case attempt >= attempts:
+		return failCommand
+	case err == errClocks:
+		return sendAgain
+	case redis.HasErrorPrefix(err, "NOSCRIPT"):
+		return sendScript
+	case redis.HasErrorPrefix(err, "CROSSSLOT") && !single && first.code != opTakeAll:
+		return sendBySlot
+	case s.slotMoves(err):
+		return sendSingly
+	}
+	return failCommand
+}
+
+// failure returns the error of a command that is not sent again.
+func (s *sender) failure(cmd *command, err error) error {
+	first := cmd.groups[0]
+	switch {
+	case first.code == opTakeAll && redis.HasErrorPrefix(err, "CROSSSLOT"):
+		s.oneSlot.Store(true)
+		return errSeveralSlots
+	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
+		return s.unknownValue(s.keys.index(first.partition))
+	case redis.HasErrorPrefix(err, "ERR") && explain(err.Error()) != err.Error():
+		return errors.New(explain(err.Error()))
+	}
+	if s.cluster != nil && s.reloaded.due(mastersInterval) {
+		// The client would ask for the masters by itself once a minute, and when a
+		// server redirects it, which a dead server does not.
+		s.cluster.ReloadState(context.Background())
+	}
+	return err
 }
 
 // deliver ends the groups that are answered. It returns what is to be sent now: takes
@@ -263,7 +340,7 @@ const logInterval = time.Minute
 // partial returns an error that is of some subjects only, and logs it: nothing else does, as the
 // circuit of package failover stays closed.
 func (s *sender) partial(err error) error {
-	if due(&s.reported, logInterval) {
+	if s.reported.due(logInterval) {
 		s.logger.Warn("redislimit: requests for some subjects fail", "error", err)
 	}
 	return fmt.Errorf("%w (%w)", err, partial.ErrOutage)

@@ -78,7 +78,7 @@ func (v *value) smoothState(d *ratelimit.Decision, i int, unused int64) {
 	full := now
 	for _, w := range v.windows[:v.n] {
 		if w.length == engine.Of(d.Plan).Kind(i) {
-			full = max(gcra.Of(w.end, uint32(w.used)), now)
+			full = max(w.full(), now)
 		}
 	}
 	full = b.Uncharged(full, now, unused)

@@ -106,7 +106,7 @@ func (g *group) readTakes(b string) (rest string, err error) {
 	g.takes.answers = make([]answer, len(g.takes.charges))
 	for i := range g.takes.answers {
 		a := &g.takes.answers[i]
-		a.time, a.requests = g.time, g.requests
+		a.nanos, a.requests = g.nanos, g.requests
 		if b, err = a.read(b); err != nil {
 			return "", err
 		}

@@ -1,10 +1,11 @@
 package redislimit
 
 import (
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 const (
@@ -22,21 +23,21 @@ type value struct {
 
 // A window is one that has begun, or a bucket that is not full.
 type window struct {
-	length time.Duration
-	end    int64 // Unix seconds
-	used   int64
+	length    time.Duration
+	endSecond int64 // Unix; of a bucket when it is full, rounded up
+	used      int64 // units; of a bucket by how much that is rounded up, 2⁻³² seconds
 }
 
 // A record is kept of a subject that was limited or banned.
 type record struct {
-	first   int64 // limited request in its window, Unix milliseconds
-	strikes int
-	level   int     // of the last ban
-	ends    int64   // of the last ban, Unix seconds
-	since   int64   // from when the strikes decay, Unix seconds; 0 without strikes
-	length  int64   // of the last ban, seconds; 0 with strikes
-	expires int64   // Unix seconds
-	reason  *string // of the last ban
+	firstMilli   int64 // of the first limited request in its window, Unix
+	strikes      int
+	level        int     // of the last ban
+	endSecond    int64   // of the last ban, Unix
+	sinceSecond  int64   // from when the strikes decay, Unix; 0 without strikes
+	banSeconds   int64   // how long the last ban is; 0 with strikes
+	expirySecond int64   // Unix
+	reason       *string // of the last ban
 }
 
 // byHand is added to the length of a ban that was made by hand.
@@ -54,15 +55,17 @@ func (a *answer) value() (v value, err error) {
 		}
 		windows, b = b[:len(b)-recordSize], b[len(b)-recordSize:]
 		v.record = record{
-			first:   u32(b)<<16 | u16(b[4:]),
-			strikes: int(u16(b[6:])),
-			level:   int(b[8]),
-			ends:    u32(b[9:]),
-			since:   u32(b[13:]),
-			expires: u32(b[17:]),
+			firstMilli:   u32(b)<<16 | u16(b[4:]),
+			strikes:      int(u16(b[6:])),
+			level:        int(b[8]),
+			endSecond:    u32(b[9:]),
+			expirySecond: u32(b[17:]),
 		}
-		if v.strikes == 0 {
-			v.since, v.length, v.reason = 0, v.since%byHand, a.banReason(v.since >= byHand)
+		switch sinceOrLength := u32(b[13:]); v.strikes {
+		case 0:
+			v.banSeconds, v.reason = sinceOrLength%byHand, a.banReason(sinceOrLength >= byHand)
+		default:
+			v.sinceSecond = sinceOrLength
 		}
 	}
 	n := len(windows) / windowSize
@@ -82,8 +85,8 @@ func (a *answer) value() (v value, err error) {
 		v.windows[v.n] = window{kindOf(length), end, used}
 		v.n++
 	}
-	if a.letter == notMade {
-		v.expire(fixedwindow.Seconds(a.time))
+	if a.letter == spared {
+		v.expire(fixedwindow.Seconds(a.nanos))
 	}
 	return v, nil
 }
@@ -101,6 +104,9 @@ func (a *answer) banReason(byHand bool) *string {
 	return &a.reason
 }
 
+// full returns when a bucket is full.
+func (w *window) full() gcra.Time { return gcra.Of(w.endSecond, uint32(w.used)) }
+
 // widen adds so many times 2³² units to the window of a length.
 func (v *value) widen(length time.Duration, used int64) {
 	for i := range v.windows[:v.n] {
@@ -110,18 +116,17 @@ func (v *value) widen(length time.Duration, used int64) {
 	}
 }
 
-// expire drops what is over at a time, in Unix seconds: a subject that was not charged
-// keeps it.
-func (v *value) expire(now int64) {
+// expire drops what is over at a time: a subject that was not charged keeps it.
+func (v *value) expire(nowSecond int64) {
 	kept := 0
 	for _, w := range v.windows[:v.n] {
-		if w.end > now {
+		if w.endSecond > nowSecond {
 			v.windows[kept] = w
 			kept++
 		}
 	}
 	v.n = kept
-	if v.expires <= now {
+	if v.expirySecond <= nowSecond {
 		v.record = record{}
 	}
 }

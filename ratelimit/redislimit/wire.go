@@ -176,11 +176,11 @@ func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 const (
 	done        = 'a'
 	denied      = 'd'
-	spared      = 'g'
+	limitedFree = 'g' // limited, and no strike
 	banStarted  = 'b'
 	banDeferred = 'h'
 	needsIndex  = 'i'
-	notMade     = 's' // in a group of takes
+	spared      = 's' // in a group of takes
 	clocksApart = 'c'
 	unknown     = 'e'
 	wrongIndex  = 'x' // of takes
@@ -192,7 +192,7 @@ var errReply = errors.New("cannot read the reply of the script")
 
 // An answer is what the script says of one subject.
 type answer struct {
-	time             int64  // of the server, Unix nanoseconds
+	nanos            int64  // Unix time of the server
 	bytes            string // the subject's value, without the reason of a ban
 	reason           string // of a ban by hand, if it is a text
 	requests         int32  // that it is about; set before it is read
@@ -202,15 +202,15 @@ type answer struct {
 
 // read reads the reply of the script into the groups of the command.
 func (cmd *command) read(reply string) error {
-	time, rest, err := cutTime(reply)
+	nanos, rest, err := cutTime(reply)
 	if err != nil {
 		return err
 	}
 	for _, g := range cmd.groups {
-		g.time = time
+		g.nanos = nanos
 		if g.code == opTakeAll {
 			rest, err = g.readTakes(rest)
-		} else if rest, err = g.answer.read(rest); err == nil && g.letter == notMade {
+		} else if rest, err = g.answer.read(rest); err == nil && g.letter == spared {
 			err = errReply
 		}
 		if err == nil && g.lease != nil {
@@ -252,7 +252,7 @@ func (a *answer) read(b string) (rest string, err error) {
 		return b, nil
 	case done:
 		a.granted = a.requests
-	case denied, spared, banStarted, banDeferred, notMade:
+	case denied, limitedFree, banStarted, banDeferred, spared:
 		if len(b) < 4 {
 			return "", errReply
 		}

@@ -32,7 +32,7 @@ func FuzzReply(f *testing.F) {
 		if requests < 1 || place < 0 || place >= requests {
 			return
 		}
-		a := answer{time: nanos, requests: requests}
+		a := answer{nanos: nanos, requests: requests}
 		left, err := a.read(rest)
 		if err != nil {
 			return
