@@ -131,6 +131,10 @@ func (r *record) banEnds(now int64) int64 {
 	return min(r.until, fixedwindow.SecondsUp(now)+r.length&lengthMask)
 }
 
+// needsLock reports whether a decision about a ban that ends then is made under the lock: the
+// clock stepped back, and the ban must be shortened; or its reason is kept there.
+func (r *record) needsLock(banEnds int64) bool { return banEnds < r.until || r.length&ownText != 0 }
+
 // Decisions point to the reason of their ban.
 var byStrikes, byOperator = engine.ReasonStrikes, engine.ReasonByHand
 

@@ -47,7 +47,7 @@ func (x *ruling) judge(d *ratelimit.Decision) {
 	x.record, x.hasRecord = x.subject.record(d.Time)
 	x.before = x.record
 	fits := x.account.states(d)
-	d.BanEnds, d.Receipt.BanReason = x.record.banEnds(d.Time), nil // not that of a look before
+	d.BanEnds, d.Receipt.BanReason = x.record.banEnds(d.Time), nil // inspect may have set another
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, x.record.reason(x.names.all[x.hash])

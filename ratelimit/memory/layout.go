@@ -45,6 +45,10 @@ func (l *layout) anyWindow(i int, slot slot, m meter) window {
 	return w
 }
 
+// isPlain reports whether there is neither a smooth quota nor a wide window: one word counts
+// each window. Smooth quotas come first.
+func (l *layout) isPlain() bool { return l.wide == 0 && l.lengths[0] >= 0 }
+
 // rebase lowers the counts in the words of a slot, which is frozen, by the count of its meter.
 func (l *layout) rebase(slot slot, count uint32) {
 	for i := range l.n {

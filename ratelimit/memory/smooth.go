@@ -150,17 +150,18 @@ func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 
 // admitSmooth is admit for an account with a smooth quota or a wide window. To charge a bucket
 // changes its word beside the meter, so that the slot is held meanwhile, as by a group. If
-// a quota refuses the request, it also returns until when, in Unix nanoseconds.
-func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, refusedUntil int64) {
+// a quota refuses the request, it also returns from when on there is room, in Unix
+// nanoseconds.
+func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, roomAt int64) {
 	for {
 		m := slot.meter()
 		if slot.hash() != h || m.has(checkRecord) {
 			return false, 0
 		}
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
-		lastEnd, until := layout.smoothStates(slot, m, d, d.Cost)
-		if lastEnd == 0 || until > 0 {
-			return false, until
+		lastEnd, roomAt := layout.smoothStates(slot, m, d, d.Cost)
+		if lastEnd == 0 || roomAt > 0 {
+			return false, roomAt
 		}
 		if !slot.swap(m, m.held()) {
 			continue
@@ -170,7 +171,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 		} else {
 			slot.setMeter(layout.charge(slot, m, d))
 		}
-		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // of a look before
+		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // inspect may have set others
 		d.StrikesLeft = engine.Of(d.Plan).Strikes()
 		engine.Complete(d)
 		return true, 0

@@ -63,10 +63,10 @@ func TestFastPathsLookAtTheHash(t *testing.T) {
 		t.Error("a request of b was charged to a")
 	}
 	takeUnits(t, l, "a", plan, 1)
-	if v := l.look(table, table.slot(i), l.key.sum("b"), &d); v != unclear {
+	if v := l.inspect(table, table.slot(i), l.key.sum("b"), &d); v != unclear {
 		t.Error("a request of b was refused for what a used")
 	}
-	if v := l.look(table, table.slot(i), h, &d); v != refused {
+	if v := l.inspect(table, table.slot(i), h, &d); v != refused {
 		t.Error("a request of a was not refused, although a has used up its quota")
 	}
 }
@@ -252,7 +252,7 @@ func TestLayoutThatIsReplacedWhileItIsRead(t *testing.T) {
 	(*l.layouts.shared.Load())[number].Store(larger)
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: noonSharp().UnixNano()}
 	l.admit(slot, h, &d, nil)
-	l.look(table, slot, h, &d)
+	l.inspect(table, slot, h, &d)
 }
 
 func oneWindow(i int) layout {

@@ -31,24 +31,11 @@ func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisio
 			known = known && group[k].hash != m.hash
 		}
 	}
-	for exact := false; known; {
-		admitted, refusedUntil := l.admitAll(group, decisions)
-		if admitted {
+	if known {
+		admitted, roomAt := l.admitAll(group, decisions)
+		if admitted || l.refuseAll(group, decisions, roomAt) {
 			return nil
 		}
-		if refusedUntil > 0 && refusedUntil-now < maxLate && !exact {
-			if now, exact = l.setExactTime(decisions), true; now >= refusedUntil {
-				continue
-			}
-		}
-		refuses, late := l.lookAll(group, decisions)
-		if !refuses {
-			break
-		}
-		if exact || !late {
-			return nil
-		}
-		now, exact = l.setExactTime(decisions), true
 	}
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
@@ -61,7 +48,7 @@ type member struct {
 	hash   uint64
 	table  *table
 	at     uint64 // where the account is
-	meter  meter  // of the slot, before it was held or looked at
+	meter  meter  // of the slot, before it was held or inspected
 	smooth bool   // the slot that was held has buckets
 }
 
@@ -72,7 +59,7 @@ func (m *member) slot() slot { return m.table.slot(m.at) }
 // instant of the decision. What is held is put back, charged or not, without waiting
 // for anything, so that a holder of a lock that meets a held slot waits for it. If a
 // smooth quota refuses the group, it also returns until when, in Unix nanoseconds.
-func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, refusedUntil int64) {
+func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, roomAt int64) {
 	last, n := len(group)-1, 0
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
@@ -81,7 +68,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		if n == last {
 			hold = nil
 		}
-		admitted, refusedUntil = l.admit(m.slot(), m.hash, &decisions[n], hold)
+		admitted, roomAt = l.admit(m.slot(), m.hash, &decisions[n], hold)
 	}
 	if !admitted {
 		n-- // the one that was not admitted is not held
@@ -97,7 +84,28 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		}
 		m.slot().setMeter(m.meter)
 	}
-	return admitted, refusedUntil
+	return admitted, roomAt
+}
+
+// refuseAll is refuse for a group.
+func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, roomAt int64) (decided bool) {
+	if roomAt == 0 || roomAt-decisions[0].Time >= maxLate {
+		v, soon := l.inspectAll(group, decisions)
+		if v != refused {
+			return false
+		}
+		if !soon {
+			return true
+		}
+		roomAt = 0 // not known
+	}
+	if l.setExactTime(decisions) >= roomAt {
+		if admitted, _ := l.admitAll(group, decisions); admitted {
+			return true
+		}
+	}
+	v, _ := l.inspectAll(group, decisions)
+	return v == refused
 }
 
 // setExactTime has a group decided by the exact time, which it returns.
@@ -109,27 +117,27 @@ func (l *Limiter) setExactTime(decisions []ratelimit.Decision) (now int64) {
 	return now
 }
 
-// lookAll looks at the subjects of a group, and reports whether they refuse it. All
-// that it read was so at one instant. The decision is late if it could be another one
-// by the exact time.
-func (l *Limiter) lookAll(group []member, decisions []ratelimit.Decision) (refuses, late bool) {
+// inspectAll is inspect for a group. All that it read was so at one instant. It also
+// reports whether a refusal ends within maxLate.
+func (l *Limiter) inspectAll(group []member, decisions []ratelimit.Decision) (v verdict, soon bool) {
+	v = fits
 	for i := range group {
 		m, d := &group[i], &decisions[i]
 		m.meter = m.slot().meter()
-		switch l.look(m.table, m.slot(), m.hash, d) {
+		switch l.inspect(m.table, m.slot(), m.hash, d) {
 		case unclear:
-			return false, false
+			return unclear, false
 		case refused:
-			refuses = true
-			late = late || d.RetryAfter < maxLate
+			v = refused
+			soon = soon || d.RetryAfter < maxLate
 		}
 	}
 	for i := range group {
 		if group[i].slot().meter() != group[i].meter {
-			return false, false
+			return unclear, false
 		}
 	}
-	return refuses, late
+	return v, soon
 }
 
 // decideAll is decide for a group.
