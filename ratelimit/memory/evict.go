@@ -18,8 +18,8 @@ const (
 	// steps back by less than that finds every account as it was.
 	keepExpired = int64(time.Minute)
 
-	sampleSize = 16             // slots compared to find the one that used least
-	maxLooked  = 4 * blockSlots // slots looked at for that
+	sampleSize  = 16             // slots compared to find the one that used least
+	maxSearched = 4 * blockSlots // slots searched for that
 )
 
 // A capacity counts the slots that an engine may use.
@@ -145,7 +145,7 @@ func (s *segment) makeRoom(now int64) bool {
 		clear(t.held)
 		t.full = 0
 	}
-	s.roomTime, s.looked = now, 0
+	s.roomTime, s.searched = now, 0
 	for {
 		v := s.findVictim(now)
 		if !v.found {
@@ -168,12 +168,12 @@ type victim struct {
 
 // findVictim returns a slot that has expired or else, of a sample of those that are
 // not held, the one that used least. It passes over blocks in which all are held, and ends
-// rather than look at a part of a block, so that each search that finds none leaves fewer
+// rather than search a part of a block, so that each search that finds none leaves fewer
 // blocks to the next one.
-func (s *segment) findVictim(now int64) (v victim) {
+func (s *segment) findVictim(now int64) (best victim) {
 	t, seen := s.table.Load(), 0
 	if t.full > now {
-		return v
+		return victim{}
 	}
 	var held int64 // until when all slots of the block are held; 0: not known
 	for passed := uint64(0); passed < t.slots+blockSlots && seen < sampleSize; {
@@ -184,39 +184,54 @@ func (s *segment) findVictim(now int64) (v victim) {
 				s.roomHand, passed = min(i+blockSlots, t.slots), passed+blockSlots
 				continue
 			}
-			if s.looked+blockSlots > maxLooked {
+			if s.searched+blockSlots > maxSearched {
 				break
 			}
 			held = math.MaxInt64
 		}
 		s.roomHand, passed = i+1, passed+1
-		s.looked++
-		if slot := t.slot(i); slot.hash() != 0 {
-			m := s.limitAhead(t, i, now)
-			switch until := s.heldUntil(slot, m, now); {
-			case m.isFrozen(): // see noteHeld
-			case s.expiry(slot, m) <= now:
-				return victim{found: true, at: i, expired: true}
-			case until > now:
-				held = min(held, until)
-			default:
-				layout := s.layouts.get(m.layout())
-				w := layout.anyWindow(layout.n-1, slot, m.counted())
-				if used := w.amount(now); !v.found || used < v.used {
-					v = victim{found: true, at: i, used: used}
-				}
-				held = 0
-				seen++
+		s.searched++
+		v, until := s.candidate(t, i, now)
+		if v.expired {
+			return v
+		}
+		if v.found {
+			seen++
+			if !best.found || v.used < best.used {
+				best = v
 			}
 		}
+		held = min(held, until)
 		if s.roomHand%blockSlots == 0 || s.roomHand == t.slots {
 			t.held[block] = held
 		}
 	}
-	if !v.found {
+	if !best.found {
 		t.full = slices.Min(t.held)
 	}
-	return v
+	return best
+}
+
+// candidate returns slot i as a victim. If it is not one, it returns until when, in Unix
+// nanoseconds: an empty slot and a frozen one (see noteHeld) never are.
+func (s *segment) candidate(t *table, i uint64, now int64) (v victim, heldUntil int64) {
+	slot := t.slot(i)
+	if slot.hash() == 0 {
+		return victim{}, math.MaxInt64
+	}
+	m := s.limitAhead(t, i, now)
+	if m.isFrozen() {
+		return victim{}, math.MaxInt64
+	}
+	if s.expiry(slot, m) <= now {
+		return victim{found: true, at: i, expired: true}, 0
+	}
+	if until := s.heldUntil(slot, m, now); until > now {
+		return victim{}, until
+	}
+	layout := s.layouts.get(m.layout())
+	longest := layout.anyWindow(layout.n-1, slot, m.counted())
+	return victim{found: true, at: i, used: longest.amount(now)}, 0
 }
 
 // evict empties the slot of a victim, which then counts as used by another. It

@@ -21,7 +21,7 @@ type segment struct {
 	clockHand  uint64 // the slot at which the next sweep begins
 	roomHand   uint64 // the slot at which the next search for room begins
 	roomTime   int64  // the latest time at which table.held was written
-	looked     int    // how many slots that search has looked at
+	searched   int    // how many slots that search has passed
 	generation uint32 // how many subjects were reset or evicted
 	names      names
 	returns    map[bucketKey][]gcra.Return
