@@ -18,7 +18,7 @@ const maxWindows = 2 * engine.MaxQuotas
 // fit into registers.
 type window struct {
 	length time.Duration // negative: of a smooth quota
-	limit  int64         // the smallest that it was held against, rounded down by roundLimit; noLimit before a charge
+	limit  int64         // the smallest that it was measured against, rounded down by roundLimit; noLimit before a charge
 	used   int64         // units, at most fixedwindow.MaxUnits
 	end    int64         // Unix seconds
 }
@@ -125,7 +125,7 @@ const noLimit = fixedwindow.MaxUnits + 1
 func (w *window) begun() bool { return w.limit < noLimit }
 
 // roll brings the account, which has been expired, to plan: it opens the windows of the plan
-// that are missing, and holds all windows of the plan that have begun against its limits.
+// that are missing, and measures all windows of the plan that have begun against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
 	for i := range engine.Of(plan).Len() {
 		if engine.Of(plan).Kind(i) < 0 {
@@ -133,16 +133,16 @@ func (a *account) roll(now int64, plan *ratelimit.Plan) {
 			continue
 		}
 		if w := a.window(engine.Of(plan).Kind(i)); w != nil {
-			w.hold(plan, i)
+			w.measure(plan, i)
 			continue
 		}
 		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: engine.Of(plan).WindowEnd(i, now)})
 	}
 }
 
-// hold holds a window against the limit of the plan's i-th quota, which is not smooth. It
+// measure measures a window against the limit of the plan's i-th quota, which is not smooth. It
 // then has begun.
-func (w *window) hold(plan *ratelimit.Plan, i int) {
+func (w *window) measure(plan *ratelimit.Plan, i int) {
 	w.limit = min(w.limit, roundLimit(engine.Of(plan).Limit(i)))
 }
 
@@ -151,7 +151,7 @@ func (a *account) begin(plan *ratelimit.Plan, cost int64) {
 	a.coming = cost
 	for i := range engine.Of(plan).Len() {
 		if w := a.window(engine.Of(plan).Kind(i)); !w.isSmooth() {
-			w.hold(plan, i)
+			w.measure(plan, i)
 		}
 	}
 }

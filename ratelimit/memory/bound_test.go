@@ -290,7 +290,7 @@ func TestFewPlacesAreLookedAt(t *testing.T) {
 						_ = l.Ban(ctx, held, time.Minute, "") // finds no place, or takes one
 						_, _ = l.Unban(ctx, held)
 					}
-					s.looked = 0
+					s.searched = 0
 					err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))
 					if errors.Is(err, ratelimit.ErrUnavailable) {
 						refused++
@@ -300,8 +300,8 @@ func TestFewPlacesAreLookedAt(t *testing.T) {
 					if i%20 == 0 && l.wrong() != "" {
 						t.Fatalf("call %d: %s", i, l.wrong())
 					}
-					if s.looked > maxLooked {
-						t.Fatalf("call %d looked at %d places, want %d at most", i, s.looked, maxLooked)
+					if s.searched > maxSearched {
+						t.Fatalf("call %d looked at %d places, want %d at most", i, s.searched, maxSearched)
 					}
 				}
 				if most := 100; free > 0 && refused > most {

@@ -83,7 +83,7 @@ type lease struct {
 	got, want ratelimit.Decision
 }
 
-// A measure is the smallest limit that a window was held against.
+// A measure is the smallest limit that a window was measured against.
 type measure struct{ end, limit int64 }
 
 func newHistory(t *testing.T, seed int) *history {

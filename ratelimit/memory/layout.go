@@ -12,7 +12,7 @@ import (
 
 // A layout is what the accounts of many subjects have in common: the lengths of
 // their windows, in order, and the smallest limit that each window was
-// held against, rounded down by roundLimit. A slot holds the number of its layout.
+// measured against, rounded down by roundLimit. A slot holds the number of its layout.
 type layout struct {
 	n       int
 	wide    uint8 // bit i is set: the i-th window is wide; see slot

@@ -38,7 +38,7 @@ import (
 //
 // Without the lock of the segment only a charge changes a slot: it raises the count and
 // sets the dirty flag. A charge that is made together with others, or that changes the
-// word of a bucket, holds the slot before: it then has no layout until the meter is put
+// word of a bucket, is first made pending: the slot has no layout until the meter is put
 // back, charged or not. Any other change of the words, layout or count holds the lock.
 // Every change of the words, layout or count other than a charge of fixed windows puts
 // the next version into the meter. A compare-and-swap of the meter that succeeds therefore
@@ -67,13 +67,12 @@ func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i
 // layout with more windows has just replaced that of the slot.
 func (s slot) has(i int) bool { return firstWindow+i < len(s) }
 
-// settled returns the meter once no charge holds the slot. A charge holds it for a
-// hundredth of a microsecond, and a group for about a tenth. They wait for nothing
-// meanwhile.
+// settled returns the meter once no charge is pending. A charge is for a hundredth
+// of a microsecond, and a group for about a tenth. They wait for nothing meanwhile.
 func (s slot) settled() meter {
 	for {
 		m := s.meter()
-		if !m.isHeld() {
+		if !m.isPending() {
 			return m
 		}
 		runtime.Gosched()
@@ -109,7 +108,7 @@ type meter uint64
 
 const (
 	frozen       = meter(1<<14 - 1) // in place of a layout: the slot is being changed
-	held         = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll and admitSmooth
+	pending      = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll and admitSmooth
 	recordLayout = meter(1<<14 - 3) // in place of a layout: the slot holds a record
 	maxLayouts   = int(recordLayout)
 
@@ -128,8 +127,8 @@ func newMeter(count uint32, layout int) meter { return meter(count)*countUnit | 
 func (m meter) count() uint32    { return uint32(m / countUnit) }
 func (m meter) layout() int      { return int(m & frozen) }
 func (m meter) has(f meter) bool { return m&f != 0 }
-func (m meter) isFrozen() bool   { return m&frozen >= held } // or held
-func (m meter) isHeld() bool     { return m&frozen == held }
+func (m meter) isFrozen() bool   { return m&frozen >= pending } // or pending
+func (m meter) isPending() bool  { return m&frozen == pending }
 func (m meter) isRecord() bool   { return m&frozen == recordLayout }
 
 // counted returns m with the count in place of the end of a ban.
@@ -140,8 +139,8 @@ func (m meter) counted() meter {
 	return m
 }
 
-// held returns m of a slot that is held.
-func (m meter) held() meter { return m&^frozen | held }
+// withPending returns m while a charge of the slot is pending.
+func (m meter) withPending() meter { return m&^frozen | pending }
 
 // charged returns m after a charge of cost units.
 func (m meter) charged(cost int64) meter { return m + meter(cost)*countUnit | dirty }

@@ -77,8 +77,8 @@ func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
 	w.setFull(b.Limited(w.full(), gcra.At(now)), now)
 }
 
-// openBucket returns the window of the plan's i-th quota, which is smooth, held against its
-// limit.
+// openBucket returns the window of the plan's i-th quota, which is smooth, limited by the
+// quota.
 func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window {
 	w := a.window(engine.Of(plan).Kind(i))
 	if w == nil {
@@ -149,10 +149,10 @@ func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 }
 
 // admitSmooth is admit for an account with a smooth quota or a wide window. To charge a bucket
-// changes its word beside the meter, so that the slot is held meanwhile, as by a group. If
+// changes its word beside the meter, so that it is pending meanwhile, as in a group. If
 // a quota refuses the request, it also returns from when on there is room, in Unix
 // nanoseconds.
-func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, roomAt int64) {
+func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt int64) {
 	for {
 		m := slot.meter()
 		if slot.hash() != h || m.has(checkRecord) {
@@ -163,11 +163,11 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 		if lastEnd == 0 || roomAt > 0 {
 			return false, roomAt
 		}
-		if !slot.swap(m, m.held()) {
+		if !slot.swap(m, m.withPending()) {
 			continue
 		}
-		if hold != nil {
-			hold.meter, hold.smooth = m, true
+		if joint != nil {
+			joint.meter, joint.smooth = m, true
 		} else {
 			slot.setMeter(layout.charge(slot, m, d))
 		}
@@ -178,8 +178,8 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 	}
 }
 
-// charge returns the meter with which a charge of a slot with buckets ends that is held and
-// had the meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
+// charge returns the meter with which a pending charge of a slot with buckets ends that had
+// the meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
 // other plans beside them into d.
 func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 	if l.n > engine.Of(d.Plan).Len() {

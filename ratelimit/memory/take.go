@@ -63,9 +63,9 @@ func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, r
 // admit is the fast path: without the lock it admits a request if all windows of the
 // subject are open and have room. It reports whether it did. Otherwise it changed
 // nothing; if a smooth quota refuses the request, it also returns from when on that has
-// room, in Unix nanoseconds. If hold is not nil, the charge is one of several: the slot is
-// held instead, and hold gets the meter before.
-func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, roomAt int64) {
+// room, in Unix nanoseconds. If joint is not nil, the charge is one of several: it is
+// left pending, and joint gets the meter before.
+func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt int64) {
 	for {
 		m := slot.meter()
 		if m.has(checkRecord) || slot.hash() != h {
@@ -73,7 +73,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 		}
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		if !layout.isPlain() {
-			return l.admitSmooth(slot, h, d, hold)
+			return l.admitSmooth(slot, h, d, joint)
 		}
 		if !layout.hasRoom(slot, m, d) {
 			return false, 0
@@ -83,8 +83,8 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member
 			layout.others(slot, m, d)
 		}
 		after := m.charged(d.Cost)
-		if hold != nil {
-			hold.meter, after = m, m.held()
+		if joint != nil {
+			joint.meter, after = m, m.withPending()
 		}
 		if slot.swap(m, after) {
 			d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // inspect may have set others

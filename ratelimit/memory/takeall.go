@@ -48,30 +48,30 @@ type member struct {
 	hash   uint64
 	table  *table
 	at     uint64 // where the account is
-	meter  meter  // of the slot, before it was held or inspected
-	smooth bool   // the slot that was held has buckets
+	meter  meter  // of the slot, before the charge was pending or the slot inspected
+	smooth bool   // the charge that is pending is of a slot with buckets
 }
 
 func (m *member) slot() slot { return m.table.slot(m.at) }
 
 // admitAll is admit for a group: without a lock it makes all charges if every subject
-// has room. It holds the slots of all but the last one, and the charge of that is the
-// instant of the decision. What is held is put back, charged or not, without waiting
-// for anything, so that a holder of a lock that meets a held slot waits for it. If a
+// has room. The charges of all but the last one are pending until then, and the last one is
+// the instant of the decision. A pending charge is made or taken back without waiting
+// for anything, so that a holder of a lock that meets one waits for it. If a
 // smooth quota refuses the group, it also returns until when, in Unix nanoseconds.
 func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, roomAt int64) {
 	last, n := len(group)-1, 0
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
-		hold := m
+		joint := m
 		m.smooth = false
 		if n == last {
-			hold = nil
+			joint = nil
 		}
-		admitted, roomAt = l.admit(m.slot(), m.hash, &decisions[n], hold)
+		admitted, roomAt = l.admit(m.slot(), m.hash, &decisions[n], joint)
 	}
 	if !admitted {
-		n-- // the one that was not admitted is not held
+		n-- // the charge that was not admitted is not pending
 	}
 	for i := range min(n, last) {
 		m := &group[i]
