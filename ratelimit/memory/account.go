@@ -20,14 +20,14 @@ type window struct {
 	length time.Duration // negative: of a smooth quota
 	limit  int64         // the smallest that it was measured against, rounded down by roundLimit; noLimit before a charge
 	used   int64         // units, at most fixedwindow.MaxUnits
-	end    int64         // Unix seconds
+	end    unixSecond
 }
 
 // open reports whether now lies in the window. It does not if the window is
 // over, nor if the clock stepped back to a time before it, and never of a smooth quota.
-func (w window) open(now int64) bool {
-	left := w.end*int64(time.Second) - now
-	return left > 0 && left <= int64(w.length)
+func (w window) open(now instant) bool {
+	left := w.end.instant().since(now)
+	return left > 0 && left <= w.length
 }
 
 // fits reports whether one word counts so many units more, whatever the limit.
@@ -44,9 +44,9 @@ type account struct {
 
 func (a *account) windows() []window { return a.all[:a.n] }
 
-// reaches reports whether the account can be charged at a time, in Unix seconds, without the
-// lock having been taken before: no window has ended by then.
-func (a *account) reaches(at int64) bool {
+// reaches reports whether the account can be charged at a time without the lock having been
+// taken before: no window has ended by then.
+func (a *account) reaches(at unixSecond) bool {
 	ends := func(w window) bool { return !w.isSmooth() && w.end <= at }
 	return !slices.ContainsFunc(a.windows(), ends)
 }
@@ -67,7 +67,7 @@ func (a *account) write(s slot, l *layout) {
 		if !w.begun() && fixedwindow.IsCalendar(w.length) {
 			w.end = 0
 		}
-		switch second := l.second(i); {
+		switch second := l.secondWord(i); {
 		case w.isSmooth():
 			s.setWord(i, newWindowWord(uint32(w.used), w.end))
 		case second > 0:
@@ -96,11 +96,11 @@ func (a *account) layout() (l layout) {
 // After the clock stepped back, windows lie in the future. They go on, so that
 // nothing of them is granted twice. But none is left more than one window ahead, so that
 // a clock that was years ahead does not lock a subject out for years.
-func (a *account) expire(now int64) {
+func (a *account) expire(now instant) {
 	kept := 0
 	for _, w := range a.windows() {
 		if !w.isSmooth() { // rollSmooth limits those of the plan
-			w.end = min(w.end, fixedwindow.LatestEnd(now, w.length))
+			w.end = min(w.end, latestEnd(now, w.length))
 		}
 		if w.inUse(now) {
 			a.all[kept] = w
@@ -111,11 +111,11 @@ func (a *account) expire(now int64) {
 }
 
 // inUse reports whether a window has begun and is not over, or a bucket is not full.
-func (w *window) inUse(now int64) bool {
+func (w *window) inUse(now instant) bool {
 	if w.isSmooth() {
-		return w.full() > gcra.At(now)
+		return w.full() > gcra.At(int64(now))
 	}
-	return w.end*int64(time.Second) > now && w.begun()
+	return w.end.instant() > now && w.begun()
 }
 
 // noLimit is the limit of a window that has not begun: nothing was charged to it. A denied
@@ -126,7 +126,7 @@ func (w *window) begun() bool { return w.limit < noLimit }
 
 // roll brings the account, which has been expired, to plan: it opens the windows of the plan
 // that are missing, and measures all windows of the plan that have begun against its limits.
-func (a *account) roll(now int64, plan *ratelimit.Plan) {
+func (a *account) roll(now instant, plan *ratelimit.Plan) {
 	for i := range engine.Of(plan).Len() {
 		if engine.Of(plan).Kind(i) < 0 {
 			a.rollSmooth(now, plan, i)
@@ -136,7 +136,7 @@ func (a *account) roll(now int64, plan *ratelimit.Plan) {
 			w.measure(plan, i)
 			continue
 		}
-		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: engine.Of(plan).WindowEnd(i, now)})
+		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: unixSecond(engine.Of(plan).WindowEnd(i, int64(now)))})
 	}
 }
 
@@ -216,15 +216,15 @@ func (a *account) states(d *ratelimit.Decision) (fits bool) {
 		if w.isSmooth() {
 			a.smoothState(d, i)
 		} else {
-			d.States[i] = ratelimit.State{Remaining: max(engine.Of(d.Plan).Limit(i)-w.used, 0), Reset: w.end}
+			d.States[i] = ratelimit.State{Remaining: max(engine.Of(d.Plan).Limit(i)-w.used, 0), Reset: int64(w.end)}
 		}
 		fits = fits && d.States[i].Remaining >= d.Cost
 	}
 	return fits
 }
 
-// lastEnd returns the end of the last window to end, in Unix seconds, or 0.
-func (a *account) lastEnd() (last int64) {
+// lastEnd returns the end of the last window to end, or 0.
+func (a *account) lastEnd() (last unixSecond) {
 	for _, w := range a.windows() {
 		last = max(last, w.end)
 	}
@@ -262,7 +262,7 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 	a, now := &s.account, s.now
 	a.expire(now)
 	for i := range engine.Of(d.Plan).Len() {
-		switch kind, end := engine.Of(d.Plan).Kind(i), d.States[i].Reset; {
+		switch kind, end := engine.Of(d.Plan).Kind(i), unixSecond(d.States[i].Reset); {
 		case end == 0:
 		case kind < 0:
 			s.adjustSmooth(d, i, units)
@@ -272,7 +272,7 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 	}
 	for _, o := range d.Receipt.Others {
 		if o.Length > 0 {
-			a.adjustWindow(d, window{time.Duration(o.Length) * time.Second, fixedwindow.MaxUnits, units, int64(o.End)}, now)
+			a.adjustWindow(d, window{time.Duration(o.Length) * time.Second, fixedwindow.MaxUnits, units, unixSecond(o.End)}, now)
 		}
 	}
 }
@@ -281,18 +281,18 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 // at once can end at different times, and units are added where that is in doubt.
 func openedLater(w, charged *window) bool {
 	if fixedwindow.IsCalendar(w.length) {
-		return charged.used < 0 && w.end-charged.end >= fixedwindow.Apart(w.length)
+		return charged.used < 0 && w.end-charged.end >= unixSecond(fixedwindow.Apart(w.length))
 	}
 	return w.end > charged.end
 }
 
 // adjustWindow adds the units of a charge to the window that ends with it, or gives them
 // back. The account has been expired.
-func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now int64) {
+func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now instant) {
 	w := a.window(charged.length)
-	latest := min(charged.end, fixedwindow.LatestEnd(now, charged.length))
+	latest := min(charged.end, latestEnd(now, charged.length))
 	switch {
-	case charged.end*int64(time.Second) <= now: // it is over
+	case charged.end.instant() <= now: // it is over
 	case w == nil && charged.used > 0:
 		charged.end = latest
 		a.openWindow(d.Plan, charged)
@@ -300,7 +300,7 @@ func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now int64)
 	case charged.used > 0:
 		w.add(charged.used)
 		w.limit = min(w.limit, charged.limit)
-		if d.Time >= w.end*int64(time.Second) {
+		if timeOf(d) >= w.end.instant() {
 			w.end = latest
 		}
 	default:

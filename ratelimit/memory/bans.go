@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -13,13 +12,13 @@ import (
 // A record holds the strikes and the last ban of a subject that kept sending
 // requests after it was limited. Slot shows the bits.
 type record struct {
-	first   int64 // of the limited requests in a window, Unix milliseconds; 0: none
+	first   unixMilli // of the limited requests in a window; 0: none
 	strikes int
-	since   int64 // Unix seconds from which the strikes decay; 0 without strikes
-	level   int   // of the last ban; 0: none
-	until   int64 // end of the last ban, Unix seconds
-	length  int64 // of the last ban, seconds, with byHand and ownText; 0 once a later request was admitted or was a strike
-	expires int64 // Unix seconds from which on the record means nothing
+	since   unixSecond // from which on the strikes decay; 0 without strikes
+	level   int        // of the last ban; 0: none
+	until   unixSecond // end of the last ban
+	length  int64      // of the last ban, seconds, with byHand and ownText; 0 once a later request was admitted or was a strike
+	expires unixSecond // from which on the record means nothing
 }
 
 const (
@@ -42,7 +41,7 @@ func accountHash(h uint64) uint64 { return h &^ 1 }
 
 // record returns the record of the subject h, and whether it has one. A record
 // that has expired is empty.
-func (t *table) record(h uint64, now int64) (r record, found bool) {
+func (t *table) record(h uint64, now instant) (r record, found bool) {
 	i, found := t.find(recordHash(h))
 	if found {
 		r.read(t.slot(i), now)
@@ -52,7 +51,7 @@ func (t *table) record(h uint64, now int64) (r record, found bool) {
 
 // peekRecord fills r, which is empty, with the record of h without the lock. It reports
 // whether there is a record that was read in one piece and has not expired.
-func (t *table) peekRecord(h uint64, now int64, r *record) bool {
+func (t *table) peekRecord(h uint64, now instant, r *record) bool {
 	h = recordHash(h)
 	i, _ := t.find(h)
 	s := t.slot(i)
@@ -64,11 +63,11 @@ func (t *table) peekRecord(h uint64, now int64, r *record) bool {
 	return s.meter() == before && r.expires > 0
 }
 
-// peekBan returns the end of the ban in force that the meter m has, in Unix seconds, or 0. A
+// peekBan returns the end of the ban in force that the meter m has, or 0. A
 // ban that began after now is left to the record: the clock stepped back, which may end it.
-func (t *table) peekBan(m meter, now int64) int64 {
-	ends := int64(m.count())
-	if !m.has(banned) || ends*int64(time.Second) <= now || fixedwindow.SecondsUp(now) < t.bansSince.Load() {
+func (t *table) peekBan(m meter, now instant) unixSecond {
+	ends := unixSecond(m.count())
+	if !m.has(banned) || ends.instant() <= now || now.secondUp() < unixSecond(t.bansSince.Load()) {
 		return 0
 	}
 	return ends
@@ -76,18 +75,18 @@ func (t *table) peekBan(m meter, now int64) int64 {
 
 // read fills r, which is empty, with what a slot holds at a time: nothing once
 // it has expired.
-func (r *record) read(s slot, now int64) {
-	if r.expires = int64(s.meter().count()); r.expires*int64(time.Second) <= now {
+func (r *record) read(s slot, now instant) {
+	if r.expires = unixSecond(s.meter().count()); r.expires.instant() <= now {
 		r.expires = 0
 		return
 	}
 	a, b := s.word(0), s.word(1)
-	r.first = int64(a >> (levelBits + strikeBits))
+	r.first = unixMilli(a >> (levelBits + strikeBits))
 	r.level = int(a >> strikeBits & (1<<levelBits - 1))
 	r.strikes = int(a & (1<<strikeBits - 1))
-	r.until = int64(b >> 32)
+	r.until = unixSecond(b >> 32)
 	if r.strikes > 0 {
-		r.since = int64(uint32(b))
+		r.since = unixSecond(uint32(b))
 	} else {
 		r.length = int64(uint32(b))
 	}
@@ -96,8 +95,8 @@ func (r *record) read(s slot, now int64) {
 // write puts the record into a slot that is frozen and had the meter old, with flags
 // beside those.
 func (r *record) write(s slot, old, flags meter) {
-	s.setWord(0, windowWord(r.first<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
-	s.setWord(1, windowWord(r.until<<32|r.since|r.length)) // one of the two is 0
+	s.setWord(0, windowWord(int64(r.first)<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
+	s.setWord(1, windowWord(int64(r.until)<<32|int64(r.since)|r.length)) // one of the two is 0
 	expires := uint32(min(r.expires, 1<<32-1))
 	s.setMeter((newMeter(expires, int(recordLayout)) | old&(stored|dirty) | flags).after(old))
 }
@@ -117,23 +116,25 @@ func (r *record) changesOnAdmission() bool { return r.strikes > 0 || r.length > 
 // valid reports whether every field fits into its bits.
 func (r *record) valid() bool {
 	fits := func(n int64, bits int) bool { return n >= 0 && n < 1<<bits }
-	return fits(r.first, 42) && fits(int64(r.strikes), strikeBits) && fits(int64(r.level), levelBits) &&
-		fits(r.until, 32) && fits(r.since, 32) && fits(r.length, 32) && fits(r.expires, 32) &&
+	return fits(int64(r.first), 42) && fits(int64(r.strikes), strikeBits) && fits(int64(r.level), levelBits) &&
+		fits(int64(r.until), 32) && fits(int64(r.since), 32) && fits(r.length, 32) && fits(int64(r.expires), 32) &&
 		(r.strikes == 0 && r.since == 0 || r.strikes > 0 && r.length == 0)
 }
 
-// banEnds returns the end of the ban in force in Unix seconds, or 0. A clock
+// banEnds returns the end of the ban in force, or 0. A clock
 // that stepped back makes no ban longer than it was.
-func (r *record) banEnds(now int64) int64 {
-	if r.length == 0 || r.until*int64(time.Second) <= now {
+func (r *record) banEnds(now instant) unixSecond {
+	if r.length == 0 || r.until.instant() <= now {
 		return 0
 	}
-	return min(r.until, fixedwindow.SecondsUp(now)+r.length&lengthMask)
+	return min(r.until, now.secondUp()+unixSecond(r.length&lengthMask))
 }
 
 // needsLock reports whether a decision about a ban that ends then is made under the lock: the
 // clock stepped back, and the ban must be shortened; or its reason is kept there.
-func (r *record) needsLock(banEnds int64) bool { return banEnds < r.until || r.length&ownText != 0 }
+func (r *record) needsLock(banEnds unixSecond) bool {
+	return banEnds < r.until || r.length&ownText != 0
+}
 
 // Decisions point to the reason of their ban.
 var byStrikes, byOperator = engine.ReasonStrikes, engine.ReasonByHand
@@ -152,38 +153,39 @@ func (r *record) reason(b *named) *string {
 
 // withinGrace reports whether a request that is limited now is not a strike,
 // because the first one in the window that began at start was less than grace ago.
-func (r *record) withinGrace(now, start int64, grace time.Duration) bool {
-	ms := now / int64(time.Millisecond)
-	return r.first >= start*1000 && r.first <= ms && ms-r.first < grace.Milliseconds()
+func (r *record) withinGrace(now instant, start unixSecond, grace time.Duration) bool {
+	ms := now.millisecond()
+	return r.first >= start.millisecond() && r.first <= ms && int64(ms-r.first) < grace.Milliseconds()
 }
 
 // strike enters a request that was limited now into the record, in a window
-// that began at start, in Unix seconds. It reports whether the request is a strike,
+// that began at start. It reports whether the request is a strike,
 // and whether that starts a ban.
-func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned bool) {
-	ms := now / int64(time.Millisecond)
-	if r.first == 0 || r.first < start*1000 || r.first > ms { // a window may begin before 1970
+func (r *record) strike(p ratelimit.Penalty, now instant, start unixSecond) (struck, banned bool) {
+	ms := now.millisecond()
+	if r.first == 0 || r.first < start.millisecond() || r.first > ms { // a window may begin before 1970
 		r.first = ms
 	}
 	if r.withinGrace(now, start, p.Grace) {
 		return false, false
 	}
-	r.strikes, r.since = engine.Penalty(p).Strike(r.strikes, r.since, fixedwindow.Seconds(now))
+	strikes, since := engine.Penalty(p).Strike(r.strikes, int64(r.since), int64(now.second()))
+	r.strikes, r.since = strikes, unixSecond(since)
 	r.length = 0
 	if r.strikes <= p.Strikes {
 		return true, false
 	}
-	level, length := engine.Penalty(p).NextBan(r.level, time.Duration(now-r.until*int64(time.Second)))
+	level, length := engine.Penalty(p).NextBan(r.level, now.since(r.until.instant()))
 	r.level = level
 	r.ban(length, now)
-	r.expires = max(r.expires, r.until+int64(level)*int64(p.Forgive/time.Second))
+	r.expires = max(r.expires, r.until+unixSecond(level)*unixSecond(p.Forgive/time.Second))
 	return true, true
 }
 
 // banByHand starts a ban that keeps the level of the last one. The record outlives this
 // ban as long as it would have outlived that one: the plan, which says how soon a level is
 // forgiven, is not known here.
-func (r *record) banByHand(length time.Duration, reason string, now int64) {
+func (r *record) banByHand(length time.Duration, reason string, now instant) {
 	afterlife := r.expires - r.until
 	r.ban(length, now)
 	if reason != engine.ReasonStrikes {
@@ -198,10 +200,10 @@ func (r *record) banByHand(length time.Duration, reason string, now int64) {
 }
 
 // ban starts a ban and ends any other.
-func (r *record) ban(length time.Duration, now int64) {
+func (r *record) ban(length time.Duration, now instant) {
 	r.strikes, r.since = 0, 0
-	r.until = fixedwindow.SecondsUp(now + int64(length))
-	r.length = r.until - fixedwindow.Seconds(now)
+	r.until = now.add(length).secondUp()
+	r.length = int64(r.until - now.second())
 	r.expires = max(r.expires, r.until)
 }
 
@@ -216,7 +218,7 @@ func strikesLeft(d *ratelimit.Decision, r *record) int {
 	case r.strikes == 0:
 		return allowed
 	}
-	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(r.strikes, r.since, fixedwindow.Seconds(d.Time))
+	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(r.strikes, int64(r.since), int64(timeOf(d).second()))
 }
 
 // Ban implements [engine.Banner]. The length is more than zero, and at most
@@ -267,7 +269,7 @@ func (l *Limiter) Bans(context.Context) ([]engine.Ban, error) {
 	return bans, nil
 }
 
-func (s *segment) appendBans(bans []engine.Ban, now int64) []engine.Ban {
+func (s *segment) appendBans(bans []engine.Ban, now instant) []engine.Ban {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.table.Load()
@@ -275,7 +277,7 @@ func (s *segment) appendBans(bans []engine.Ban, now int64) []engine.Ban {
 		if r, _ := t.record(h, now); r.banEnds(now) > 0 {
 			bans = append(bans, engine.Ban{
 				Subject: b.name,
-				Ends:    time.Unix(r.banEnds(now), 0).UTC(),
+				Ends:    time.Unix(int64(r.banEnds(now)), 0).UTC(),
 				Level:   r.level,
 				Reason:  *r.reason(b),
 			})

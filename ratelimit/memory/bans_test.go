@@ -168,7 +168,7 @@ func TestRoomAfterABan(t *testing.T) {
 		take(t, l, "a", plan)
 	}
 	clock.Set(noonSharp().Add(2 * time.Second))
-	if v := l.segments[0].findVictim(clock.Now().UnixNano()); !v.found || v.used != 1 {
+	if v := l.segments[0].findVictim(instant(clock.Now().UnixNano())); !v.found || v.used != 1 {
 		t.Errorf("got %+v, want the subject, which has used 1 unit", v)
 	}
 }

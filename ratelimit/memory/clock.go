@@ -52,15 +52,15 @@ func (c *clock) init(read func() time.Time) {
 }
 
 // now returns the time.
-func (c *clock) now() int64 {
+func (c *clock) now() instant {
 	if c.read != nil {
-		return min(nanoseconds(c.read()), latest)
+		return instant(min(nanoseconds(c.read()), latest))
 	}
 	since := int64(time.Since(c.start))
 	if since >= c.measure.Load() {
 		since = c.measureOffset()
 	}
-	return c.offset.Load() + since
+	return instant(c.offset.Load() + since)
 }
 
 // measureOffset sets the offset and returns the time since start. It takes both
@@ -77,12 +77,12 @@ func (c *clock) measureOffset() (since int64) {
 
 // coarse returns the time, or one that is late, and never early. It is late by a
 // tick, and by as long as the scheduler delays the timer.
-func (c *clock) coarse() int64 {
+func (c *clock) coarse() instant {
 	if t := c.coarseTime.Load(); t != 0 {
 		if !c.coarseRead.Load() {
 			c.coarseRead.Store(true)
 		}
-		return t
+		return instant(t)
 	}
 	now := c.now()
 	if c.read == nil && c.reads.Add(1) == busyReads {
@@ -92,8 +92,8 @@ func (c *clock) coarse() int64 {
 }
 
 // startTimer starts a timer that updates coarseTime until no request reads it.
-func (c *clock) startTimer(now int64) {
-	if !c.coarseTime.CompareAndSwap(0, now) {
+func (c *clock) startTimer(now instant) {
+	if !c.coarseTime.CompareAndSwap(0, int64(now)) {
 		return
 	}
 	t := time.AfterFunc(time.Hour, c.tick)
@@ -106,6 +106,6 @@ func (c *clock) tick() {
 		c.coarseTime.Store(0)
 		return
 	}
-	c.coarseTime.Store(c.now())
+	c.coarseTime.Store(int64(c.now()))
 	c.timer.Load().Reset(tickInterval)
 }

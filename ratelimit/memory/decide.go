@@ -42,16 +42,17 @@ func (x *ruling) open(d *ratelimit.Decision) {
 
 // judge is open for an account that was frozen and has forgotten what has ended.
 func (x *ruling) judge(d *ratelimit.Decision) {
-	d.Time = x.now
-	x.account.roll(d.Time, d.Plan)
-	x.record, x.hasRecord = x.subject.record(d.Time)
+	d.Time = int64(x.now)
+	x.account.roll(x.now, d.Plan)
+	x.record, x.hasRecord = x.subject.record(x.now)
 	x.before = x.record
 	fits := x.account.states(d)
-	d.BanEnds, d.Receipt.BanReason = x.record.banEnds(d.Time), nil // inspect may have set another
+	banEnds := x.record.banEnds(x.now)
+	d.BanEnds, d.Receipt.BanReason = int64(banEnds), nil // inspect may have set another
 	switch {
-	case d.BanEnds > 0:
+	case banEnds > 0:
 		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, x.record.reason(x.names.all[x.hash])
-		x.record.until = d.BanEnds // it may be shorter, if the clock stepped back
+		x.record.until = banEnds // it may be shorter, if the clock stepped back
 	case fits:
 		d.Outcome = ratelimit.Allowed
 	default:
@@ -96,7 +97,7 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 	if x.found {
 		x.write(dirty)
 	}
-	x.sweep(d.Time, rollSteps)
+	x.sweep(x.now, rollSteps)
 }
 
 // strike enters a limited request into the record, which may start a ban.
@@ -107,8 +108,8 @@ func (x *ruling) strike(d *ratelimit.Decision) {
 		return
 	}
 	r.expires = max(r.expires, x.account.lastEnd())
-	struck, banned := r.strike(penalty, d.Time, windowStart(d))
+	struck, banned := r.strike(penalty, x.now, windowStart(d))
 	if d.Struck = struck; banned {
-		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, r.until, &byStrikes
+		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, int64(r.until), &byStrikes
 	}
 }

@@ -16,7 +16,7 @@ const (
 
 	// keepExpired is how long a slot is kept after it has expired. A clock that
 	// steps back by less than that finds every account as it was.
-	keepExpired = int64(time.Minute)
+	keepExpired = time.Minute
 
 	sampleSize  = 16             // slots compared to find the one that used least
 	maxSearched = 4 * blockSlots // slots searched for that
@@ -41,7 +41,7 @@ func (c *capacity) claim() bool {
 
 // sweep looks at the next few slots and drops those that have expired. Requests
 // pay for it in small steps, so that nothing has to run when there are none.
-func (s *segment) sweep(now int64, steps int) {
+func (s *segment) sweep(now instant, steps int) {
 	for range steps {
 		if s.clockHand >= s.table.Load().slots {
 			s.clockHand = 0
@@ -53,12 +53,12 @@ func (s *segment) sweep(now int64, steps int) {
 			continue
 		}
 		m := s.limitAhead(t, s.clockHand, now)
-		if m.isFrozen() || s.expiry(slot, m)+keepExpired > now {
+		if m.isFrozen() || s.expiry(slot, m).add(keepExpired) > now {
 			s.clockHand++
 			continue
 		}
 		m = slot.freeze()
-		if s.expiry(slot, m)+keepExpired > now { // a smooth quota has been charged since
+		if s.expiry(slot, m).add(keepExpired) > now { // a smooth quota has been charged since
 			slot.setMeter(m.after(m))
 			s.clockHand++
 			continue
@@ -79,13 +79,13 @@ func (s *segment) sweep(now int64, steps int) {
 // which is in use. A request would bring them back as well, but a subject that sends
 // none would keep its slot for as long as the clock was ahead. A record keeps its slot
 // until the time that the clock said before.
-func (s *segment) limitAhead(t *table, at uint64, now int64) meter {
+func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 	slot := t.slot(at)
 	m := slot.settled()
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
 	for i := range layout.n {
 		w := layout.window(i, slot, m)
-		if w.end*int64(time.Second)-now <= int64(2*w.span()+time.Hour) {
+		if w.end.instant().since(now) <= 2*w.span()+time.Hour {
 			continue
 		}
 		m = slot.freeze()
@@ -97,38 +97,37 @@ func (s *segment) limitAhead(t *table, at uint64, now int64) meter {
 	return m
 }
 
-// expiry returns the time, in Unix nanoseconds, from which on a slot in use means
-// nothing. The slot has the meter m and is not frozen.
-func (s *segment) expiry(slot slot, m meter) int64 {
+// expiry returns the time from which on a slot in use means nothing. The slot has the meter m and is not frozen.
+func (s *segment) expiry(slot slot, m meter) instant {
 	if m.isRecord() {
-		return int64(m.count()) * int64(time.Second)
+		return unixSecond(m.count()).instant()
 	}
-	var last int64
+	var last unixSecond
 	for i := range s.layouts.get(m.layout()).n {
 		last = max(last, slot.word(i).end())
 	}
-	return last * int64(time.Second)
+	return last.instant()
 }
 
-// heldUntil returns the time, in Unix nanoseconds, until which a slot in use must
-// not be evicted; 0 if it may be.
-func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
+// heldUntil returns the time until which a slot in use must not be evicted; 0 if it may be.
+func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 	if m.isRecord() {
 		return s.expiry(slot, m)
 	}
+	var end unixSecond
 	layout := s.layouts.get(m.layout())
 	for i := range layout.n {
 		w := layout.anyWindow(i, slot, m.counted())
-		until = max(until, w.heldUntil())
+		end = max(end, w.heldUntil())
 	}
 	if m.has(checkRecord) {
 		r, _ := s.table.Load().record(slot.hash(), now)
-		until = max(until, r.banEnds(now))
+		end = max(end, r.banEnds(now))
 		if r.strikes > 0 {
-			until = max(until, r.expires)
+			end = max(end, r.expires)
 		}
 	}
-	return min(until*int64(time.Second), s.expiry(slot, m))
+	return min(end.instant(), s.expiry(slot, m))
 }
 
 var errFull = fmt.Errorf("memory: %w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
@@ -136,7 +135,7 @@ var errFull = fmt.Errorf("memory: %w: nearly every subject in the table is banne
 // makeRoom reports whether one more slot may be used, and counts it. At the bound
 // it evicts one for that. It never evicts one that is held. If it finds none, it
 // refuses.
-func (s *segment) makeRoom(now int64) bool {
+func (s *segment) makeRoom(now instant) bool {
 	if s.capacity.claim() {
 		return true
 	}
@@ -170,12 +169,12 @@ type victim struct {
 // not held, the one that used least. It passes over blocks in which all are held, and ends
 // rather than search a part of a block, so that each search that finds none leaves fewer
 // blocks to the next one.
-func (s *segment) findVictim(now int64) (best victim) {
+func (s *segment) findVictim(now instant) (best victim) {
 	t, seen := s.table.Load(), 0
 	if t.full > now {
 		return victim{}
 	}
-	var held int64 // until when all slots of the block are held; 0: not known
+	var held instant // until when all slots of the block are held; 0: not known
 	for passed := uint64(0); passed < t.slots+blockSlots && seen < sampleSize; {
 		i := s.roomHand % t.slots
 		block := i / blockSlots
@@ -212,9 +211,8 @@ func (s *segment) findVictim(now int64) (best victim) {
 	return best
 }
 
-// candidate returns slot i as a victim. If it is not one, it returns until when, in Unix
-// nanoseconds: an empty slot and a frozen one (see noteHeld) never are.
-func (s *segment) candidate(t *table, i uint64, now int64) (v victim, heldUntil int64) {
+// candidate returns slot i as a victim. If it is not one, it returns until when: an empty slot and a frozen one (see noteHeld) never are.
+func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUntil instant) {
 	slot := t.slot(i)
 	if slot.hash() == 0 {
 		return victim{}, math.MaxInt64
@@ -237,7 +235,7 @@ func (s *segment) candidate(t *table, i uint64, now int64) (v victim, heldUntil 
 // evict empties the slot of a victim, which then counts as used by another. It
 // reports false if the subject has been charged since it was found, so that it is held
 // now, or has not expired any more.
-func (s *segment) evict(v victim, now int64) bool {
+func (s *segment) evict(v victim, now instant) bool {
 	t := s.table.Load()
 	slot := t.slot(v.at)
 	m := slot.freeze()

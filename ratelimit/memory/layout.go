@@ -39,7 +39,7 @@ func (l *layout) anyWindow(i int, slot slot, m meter) window {
 	w := l.window(i, slot, m)
 	if w.isSmooth() {
 		w.used = int64(slot.word(i).began())
-	} else if second := l.second(i); second > 0 && slot.has(second) {
+	} else if second := l.secondWord(i); second > 0 && slot.has(second) {
 		w.used += int64(slot.word(second))
 	}
 	return w
@@ -61,9 +61,9 @@ func (l *layout) rebase(slot slot, count uint32) {
 // words returns how many words a slot has beside hash and meter.
 func (l *layout) words() int { return l.n + bits.OnesCount8(l.wide) }
 
-// second returns which of these words is the second one of the i-th window; 0 if it is not
+// secondWord returns which of these words is the second one of the i-th window; 0 if it is not
 // wide.
-func (l *layout) second(i int) int {
+func (l *layout) secondWord(i int) int {
 	if l.wide>>i&1 == 0 {
 		return 0
 	}

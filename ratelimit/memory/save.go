@@ -164,7 +164,7 @@ func (l *Limiter) loadSegment(records []Record) error {
 func (s *subject) load(r Record) error {
 	head := s.key.dataHead(r.Key)
 	switch {
-	case len(r.Data) == 0, r.Expires*int64(time.Second)+keepExpired <= s.now:
+	case len(r.Data) == 0, unixSecond(r.Expires).instant().add(keepExpired) <= s.now:
 		s.drop(r.Key) // an earlier record may have loaded it, also one that expires later
 		s.freeze()
 		s.unfreeze() // the account has the end of a ban too
@@ -191,7 +191,7 @@ func (s *subject) loadAccount(data []byte) error {
 
 func (s *subject) loadRecord(data []byte) error {
 	r, name, reason, err := decodeRecord(data)
-	if err != nil || r.expires*int64(time.Second)+keepExpired <= s.now {
+	if err != nil || r.expires.instant().add(keepExpired) <= s.now {
 		return err
 	}
 	s.freeze()
@@ -208,7 +208,7 @@ func (s *subject) loadRecord(data []byte) error {
 // changed again, so that the next Save has all of it.
 func (s *segment) encode(slot slot, m meter) Record {
 	key := slot.hash()
-	rec := Record{Key: key, Expires: fixedwindow.Seconds(s.expiry(slot, m))}
+	rec := Record{Key: key, Expires: int64(s.expiry(slot, m).second())}
 	if m.isRecord() {
 		var r record
 		r.read(slot, 0)
@@ -257,7 +257,7 @@ func (a *account) encode(b []byte) []byte {
 		} else if limit == savedNoLimit {
 			limit++
 		}
-		for _, n := range []int64{int64(w.length / time.Second), limit, w.used, w.end} {
+		for _, n := range []int64{int64(w.length / time.Second), limit, w.used, int64(w.end)} {
 			b = binary.AppendVarint(b, n)
 		}
 	}
@@ -273,7 +273,7 @@ func decodeAccount(data []byte) (a account, err error) {
 			used < 0 || used > fixedwindow.MaxUnits || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
 			return a, errData
 		}
-		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}
+		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: unixSecond(end)}
 		if limit == savedNoLimit {
 			w.limit = noLimit
 		}
@@ -287,7 +287,7 @@ func decodeAccount(data []byte) (a account, err error) {
 }
 
 func (r *record) encode(b []byte, of *named) []byte {
-	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
+	for _, n := range []int64{int64(r.first), int64(r.strikes), int64(r.level), int64(r.until), int64(r.since), r.length, int64(r.expires)} {
 		b = binary.AppendVarint(b, n)
 	}
 	if r.length&ownText != 0 {
@@ -297,8 +297,9 @@ func (r *record) encode(b []byte, of *named) []byte {
 }
 
 func decodeRecord(data []byte) (r record, name, reason string, err error) {
-	var strikes, level int64
-	data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires)
+	var first, strikes, level, until, since, expires int64
+	data = varints(data, &first, &strikes, &level, &until, &since, &r.length, &expires)
+	r.first, r.until, r.since, r.expires = unixMilli(first), unixSecond(until), unixSecond(since), unixSecond(expires)
 	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
 	if data == nil || !r.valid() {
 		return r, "", "", errData

@@ -17,12 +17,12 @@ type segment struct {
 	key      *hashKey
 
 	mu         sync.Mutex
-	used       uint64 // slots in use
-	clockHand  uint64 // the slot at which the next sweep begins
-	roomHand   uint64 // the slot at which the next search for room begins
-	roomTime   int64  // the latest time at which table.held was written
-	searched   int    // how many slots that search has passed
-	generation uint32 // how many subjects were reset or evicted
+	used       uint64  // slots in use
+	clockHand  uint64  // the slot at which the next sweep begins
+	roomHand   uint64  // the slot at which the next search for room begins
+	roomTime   instant // the latest time at which table.held was written
+	searched   int     // how many slots that search has passed
+	generation uint32  // how many subjects were reset or evicted
 	names      names
 	returns    map[bucketKey][]gcra.Return
 	forgotten  []uint64 // keys dropped before their time, for Save
@@ -43,8 +43,8 @@ type segment struct {
 type subject struct {
 	*segment
 	hash    uint64 // of the account
-	now     int64  // Unix nanoseconds
-	loading bool   // in Load, which has made the table large enough
+	now     instant
+	loading bool // in Load, which has made the table large enough
 
 	account account
 	found   bool  // the account has a slot
@@ -158,7 +158,7 @@ func (s *subject) setMeter(slot slot, m meter) {
 		s.layouts.get(m.layout()).rebase(slot, m.count())
 		m = m&(countUnit-1) | banned | meter(r.until)*countUnit
 		bansSince := &s.table.Load().bansSince
-		bansSince.Store(max(bansSince.Load(), r.until-r.length))
+		bansSince.Store(max(bansSince.Load(), int64(r.until-unixSecond(r.length))))
 	}
 	slot.setMeter(m.after(slot.meter()))
 	s.noteHeld(s.hash) // its ban may end earlier now
@@ -177,7 +177,7 @@ func (s *subject) noteHeld(key uint64) {
 
 // record returns the subject's record, and whether it has one. A record that has
 // expired by the given time is empty.
-func (s *subject) record(at int64) (record, bool) { return s.table.Load().record(s.hash, at) }
+func (s *subject) record(at instant) (record, bool) { return s.table.Load().record(s.hash, at) }
 
 // putRecord stores the record, with flags beside those it has, or drops it if it is
 // empty.

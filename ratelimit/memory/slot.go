@@ -153,12 +153,12 @@ func (m meter) after(old meter) meter {
 // A windowWord is the count when a window began, and the end of the window.
 type windowWord uint64
 
-func newWindowWord(began uint32, end int64) windowWord {
+func newWindowWord(began uint32, end unixSecond) windowWord {
 	return windowWord(began)<<32 | windowWord(uint32(end))
 }
 
 func (w windowWord) began() uint32           { return uint32(w >> 32) }
-func (w windowWord) end() int64              { return int64(uint32(w)) }
+func (w windowWord) end() unixSecond         { return unixSecond(uint32(w)) }
 func (w windowWord) used(count uint32) int64 { return int64(count - w.began()) }
 
 // maxNarrow is the most units that one word counts. The lock writes a word that would have more.

@@ -24,13 +24,13 @@ const smoothUnit = 1 << 25
 
 func (w *window) isSmooth() bool { return w.length < 0 }
 
-func (w *window) full() gcra.Time { return gcra.Of(w.end, uint32(w.used)) }
+func (w *window) full() gcra.Time { return gcra.Of(int64(w.end), uint32(w.used)) }
 
-func (w *window) setFull(t gcra.Time, now int64) {
+func (w *window) setFull(t gcra.Time, now instant) {
 	w.end, w.used = 0, 0
-	if t > gcra.At(now) {
+	if t > gcra.At(int64(now)) {
 		end, rounded := t.RoundUp()
-		w.end, w.used = end, int64(rounded)
+		w.end, w.used = unixSecond(end), int64(rounded)
 	}
 }
 
@@ -42,12 +42,11 @@ func smoothLimit(b gcra.Bucket) int64 {
 // span is how long a window is, or how long a smooth quota needs for its whole limit.
 func (w *window) span() time.Duration { return max(w.length, -w.length) }
 
-// heldUntil returns the time, in Unix seconds, until which half of the limit is used; 0
-// if less is.
-func (w *window) heldUntil() int64 {
+// heldUntil returns the time until which half of the limit is used; 0 if less is.
+func (w *window) heldUntil() unixSecond {
 	switch {
 	case w.isSmooth():
-		return w.end - w.limit/256 // half of it, rounded down
+		return w.end - unixSecond(w.limit/256) // half of it, rounded down
 	case w.used*2 >= w.limit:
 		return w.end
 	}
@@ -55,26 +54,32 @@ func (w *window) heldUntil() int64 {
 }
 
 // amount is what eviction compares: the units used, or the seconds until a bucket is full.
-func (w *window) amount(now int64) int64 {
+func (w *window) amount(now instant) int64 {
 	if w.isSmooth() {
-		return w.end - fixedwindow.Seconds(now)
+		return int64(w.end - now.second())
 	}
 	return w.used
 }
 
 // latestEnd returns the latest end that a window may have.
-func (w *window) latestEnd(now int64) int64 {
+func (w *window) latestEnd(now instant) unixSecond {
 	if w.isSmooth() { // one window, and two seconds that are rounded up
-		return fixedwindow.Seconds(now) + int64(w.span()/time.Second) + 2
+		return now.second() + unixSecond(w.span()/time.Second) + 2
 	}
-	return fixedwindow.LatestEnd(now, w.length)
+	return latestEnd(now, w.length)
+}
+
+// latestEnd returns the latest end that a window of a length may have that is not of a smooth
+// quota.
+func latestEnd(now instant, length time.Duration) unixSecond {
+	return unixSecond(fixedwindow.LatestEnd(int64(now), length))
 }
 
 // rollSmooth brings the window of the plan's i-th quota, which is smooth, to the time now.
-func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
+func (a *account) rollSmooth(now instant, plan *ratelimit.Plan, i int) {
 	b := plan.Numbers().Bucket(i)
 	w := a.openBucket(plan, i, b)
-	w.setFull(b.Limited(w.full(), gcra.At(now)), now)
+	w.setFull(b.Limited(w.full(), gcra.At(int64(now))), now)
 }
 
 // openBucket returns the window of the plan's i-th quota, which is smooth, limited by the
@@ -99,13 +104,13 @@ func (a *account) smoothState(d *ratelimit.Decision, i int) {
 // chargeSmooth charges the plan's i-th quota, which is smooth and has room.
 func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
 	w, b := a.window(engine.Of(d.Plan).Kind(i)), d.Plan.Numbers().Bucket(i)
-	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), d.Time)
-	d.States[i].Reset, d.Receipt.Rounded[i] = w.end, uint32(w.used)
+	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), timeOf(d))
+	d.States[i].Reset, d.Receipt.Rounded[i] = int64(w.end), uint32(w.used)
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
 func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
-	kind, b, now := engine.Of(d.Plan).Kind(i), d.Plan.Numbers().Bucket(i), gcra.At(s.now)
+	kind, b, now := engine.Of(d.Plan).Kind(i), d.Plan.Numbers().Bucket(i), gcra.At(int64(s.now))
 	if units < 0 && s.account.window(kind) == nil {
 		return
 	}
@@ -134,7 +139,7 @@ type bucketKey struct {
 func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 	looked := 0
 	for old, r := range s.returns { // begins anywhere
-		if looked++; r[len(r)-1].At.Nanos()+int64(-2*old.kind)+keepExpired <= s.now {
+		if looked++; instant(r[len(r)-1].At.Nanos()).add(-2*old.kind+keepExpired) <= s.now {
 			delete(s.returns, old)
 		}
 		if looked == insertSteps {
@@ -150,9 +155,8 @@ func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 
 // admitSmooth is admit for an account with a smooth quota or a wide window. To charge a bucket
 // changes its word beside the meter, so that it is pending meanwhile, as in a group. If
-// a quota refuses the request, it also returns from when on there is room, in Unix
-// nanoseconds.
-func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt int64) {
+// a quota refuses the request, it also returns from when on there is room.
+func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt instant) {
 	for {
 		m := slot.meter()
 		if slot.hash() != h || m.has(checkRecord) {
@@ -191,7 +195,7 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 			break // smooth quotas come first
 		}
 		if i := engine.Of(d.Plan).Find(length); i >= 0 {
-			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], d.States[i].Reset))
+			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], unixSecond(d.States[i].Reset)))
 		}
 	}
 	return m.charged(d.Cost).after(m)
@@ -199,7 +203,7 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 
 // smoothStates is states for an account with a smooth quota or a wide window. If units are
 // given, there must be room for them, and d says what is left once they are charged.
-func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units int64) (lastEnd, refusedUntil int64) {
+func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units int64) (lastEnd unixSecond, roomAt instant) {
 	var until gcra.Time
 	quotas := 0
 	for k := range l.n {
@@ -225,21 +229,21 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 		if roomAt > until || roomAt > 0 && roomAt == until && i < d.Applicable {
 			d.Applicable, until = i, roomAt
 		}
-		lastEnd = max(lastEnd, d.States[i].Reset)
+		lastEnd = max(lastEnd, unixSecond(d.States[i].Reset))
 		quotas++
 	}
 	if quotas < engine.Of(d.Plan).Len() {
 		return 0, 0
 	}
-	return lastEnd, until.Nanos()
+	return lastEnd, instant(until.Nanos())
 }
 
 // stays reports whether a window of another plan is open and in use, and has room.
 func (w *window) stays(d *ratelimit.Decision) bool {
 	if w.isSmooth() {
-		return w.inUse(d.Time) // it is not charged
+		return w.inUse(timeOf(d)) // it is not charged
 	}
-	return w.open(d.Time) && w.used > 0 && d.Cost <= fixedwindow.MaxUnits-w.used
+	return w.open(timeOf(d)) && w.used > 0 && d.Cost <= fixedwindow.MaxUnits-w.used
 }
 
 // state puts what is left of the plan's i-th quota after so many units are charged into d.
@@ -250,13 +254,13 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 		return w.smoothState(d, i, units)
 	}
 	limit := engine.Of(d.Plan).Limit(i)
-	if !w.open(d.Time) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
+	if !w.open(timeOf(d)) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
 		return 0, false
 	}
 	left := max(limit-w.used, 0)
-	d.States[i] = ratelimit.State{Remaining: left - units, Reset: w.end}
+	d.States[i] = ratelimit.State{Remaining: left - units, Reset: int64(w.end)}
 	if left < d.Cost {
-		roomAt = gcra.Of(w.end, 0)
+		roomAt = gcra.Of(int64(w.end), 0)
 	}
 	return roomAt, true
 }

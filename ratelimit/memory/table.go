@@ -12,9 +12,9 @@ import "sync/atomic"
 type table struct {
 	words  []uint64
 	slots  uint64
-	stride uint64  // words in a slot
-	held   []int64 // by block: before that time, in Unix nanoseconds, no slot can make room; 0: not known
-	full   int64   // the first of these times, or an earlier one
+	stride uint64    // words in a slot
+	held   []instant // by block: before that time no slot can make room; 0: not known
+	full   instant   // the first of these times, or an earlier one
 
 	bansSince atomic.Int64 // Unix seconds; no ban that a meter has began later
 }
@@ -32,7 +32,7 @@ const (
 )
 
 func newTable(slots, stride uint64) *table {
-	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride, held: make([]int64, (slots+blockSlots-1)/blockSlots)}
+	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride, held: make([]instant, (slots+blockSlots-1)/blockSlots)}
 }
 
 func (t *table) slot(i uint64) slot { return t.words[i*t.stride : (i+1)*t.stride] }
@@ -99,7 +99,7 @@ func (t *table) distance(i, j uint64) uint64 {
 }
 
 // release notes until when slot i is held, at most.
-func (t *table) release(i uint64, until int64) {
+func (t *table) release(i uint64, until instant) {
 	held := &t.held[i/blockSlots]
 	*held, t.full = min(*held, until), min(t.full, until)
 }

@@ -15,7 +15,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	if plan == nil || engine.Of(plan).Len() == 0 || cost < 1 || subject == "" {
 		return engine.Decide(subject, plan, cost)
 	}
-	d.Plan, d.Cost, d.Time = plan, cost, l.clock.coarse()
+	d.Plan, d.Cost, d.Time = plan, cost, int64(l.clock.coarse())
 	h := l.key.sum(subject)
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
@@ -34,25 +34,25 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	return d, nil
 }
 
-// maxLate is how late the time on the fast path may be, in nanoseconds, without a request
-// being refused for it: what ends sooner than that is decided by the exact time.
-const maxLate = 1_000_000_000
+// maxLate is how late the time on the fast path may be without a request being refused for
+// it: what ends sooner than that is decided by the exact time.
+const maxLate = time.Second
 
 // refuse decides without the lock about a request that admit did not admit. If what refuses
 // it ends soon, the exact time decides, and may still admit it. It reports whether d is the
 // decision. The time roomAt is that of admit.
-func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, roomAt int64) (decided bool) {
-	if roomAt == 0 || roomAt-d.Time >= maxLate {
+func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, roomAt instant) (decided bool) {
+	if roomAt == 0 || roomAt.since(timeOf(d)) >= maxLate {
 		if l.inspect(t, slot, h, d) != refused {
 			return false
 		}
 		if d.RetryAfter >= maxLate {
 			return true
 		}
-		roomAt = d.Time + int64(d.RetryAfter)
+		roomAt = timeOf(d).add(d.RetryAfter)
 	}
-	d.Time, d.Receipt.BanReason = l.clock.now(), nil
-	if d.Time >= roomAt {
+	d.Time, d.Receipt.BanReason = int64(l.clock.now()), nil
+	if timeOf(d) >= roomAt {
 		if admitted, _ := l.admit(slot, h, d, nil); admitted {
 			return true
 		}
@@ -63,9 +63,9 @@ func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, r
 // admit is the fast path: without the lock it admits a request if all windows of the
 // subject are open and have room. It reports whether it did. Otherwise it changed
 // nothing; if a smooth quota refuses the request, it also returns from when on that has
-// room, in Unix nanoseconds. If joint is not nil, the charge is one of several: it is
+// room. If joint is not nil, the charge is one of several: it is
 // left pending, and joint gets the meter before.
-func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt int64) {
+func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt instant) {
 	for {
 		m := slot.meter()
 		if m.has(checkRecord) || slot.hash() != h {
@@ -100,14 +100,15 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *membe
 // hasRoom reports whether every window of a slot with a plain layout is open and has room
 // for the request. It puts into d what the quotas of the plan have left once it is charged.
 func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
-	var least, latest int64 // of the applicable quota
+	var least int64 // of the applicable quota, and its end
+	var latest unixSecond
 	plan, i := engine.Of(d.Plan), 0
 	for k := range l.n {
 		if !slot.has(k) {
 			return false
 		}
 		w := l.window(k, slot, m)
-		if !w.open(d.Time) || !w.fits(d.Cost) {
+		if !w.open(timeOf(d)) || !w.fits(d.Cost) {
 			return false
 		}
 		if i == plan.Len() || plan.Kind(i) != w.length { // a window of another plan
@@ -124,7 +125,7 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 		if i == 0 || left < least || left == least && w.end > latest {
 			d.Applicable, least, latest = i, left, w.end
 		}
-		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
+		d.States[i] = ratelimit.State{Remaining: left, Reset: int64(w.end)}
 		i++
 	}
 	return i == plan.Len() // otherwise a window of the plan has not begun
@@ -163,26 +164,27 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 	}
 	var r record
 	punishes := engine.Of(d.Plan).Strikes() > 0
-	d.Outcome, d.BanEnds = ratelimit.Limited, t.peekBan(m, d.Time)
-	if d.BanEnds == 0 && (punishes && roomAt > 0 || m.has(checkRecord)) {
-		if !t.peekRecord(h, d.Time, &r) {
+	now, banEnds := timeOf(d), t.peekBan(m, timeOf(d))
+	if banEnds == 0 && (punishes && roomAt > 0 || m.has(checkRecord)) {
+		if !t.peekRecord(h, now, &r) {
 			return unclear // without a record, the request may be a strike
 		}
-		d.BanEnds = r.banEnds(d.Time)
+		banEnds = r.banEnds(now)
 	}
 	v := refused
+	d.Outcome, d.BanEnds = ratelimit.Limited, int64(banEnds)
 	switch {
-	case d.BanEnds > 0:
-		if r.needsLock(d.BanEnds) {
+	case banEnds > 0:
+		if r.needsLock(banEnds) {
 			return unclear
 		}
 		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, r.reason(nil)
 	case roomAt == 0:
 		d.Outcome, v = ratelimit.Spared, fits
-	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Numbers().Grace)):
+	case punishes && !(r.expires >= lastEnd && r.withinGrace(now, windowStart(d), d.Plan.Numbers().Grace)):
 		return unclear // a strike
 	}
-	d.RetryAfter = time.Duration(max(roomAt, d.BanEnds*int64(time.Second)) - d.Time)
+	d.RetryAfter = max(roomAt, banEnds.instant()).since(now)
 	if roomAt == 0 {
 		engine.Complete(d) // no quota refuses the request
 	}
@@ -194,11 +196,11 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 }
 
 // states puts what each quota of the plan has left into d. It returns the end of the
-// last window to end, in Unix seconds, and from when on there is room for the request if a
-// quota refuses it, which is then the applicable one, in Unix nanoseconds; 0 if none does. If
+// last window to end, and from when on there is room for the request if a quota refuses it,
+// which is then the applicable one; 0 if none does. If
 // lastEnd is 0, the lock must be taken, since a window must begin first or its limit be
 // lowered.
-func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, roomAt int64) {
+func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd unixSecond, roomAt instant) {
 	if l.isPlain() {
 		return l.plainStates(slot, m, d)
 	}
@@ -207,14 +209,15 @@ func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, roo
 
 // plainStates is smoothStates for a plain layout and no charge: 15 ns less for each denied
 // request.
-func (l *layout) plainStates(slot slot, m meter, d *ratelimit.Decision) (lastEnd, roomAt int64) {
+func (l *layout) plainStates(slot slot, m meter, d *ratelimit.Decision) (lastEnd unixSecond, roomAt instant) {
+	var refusedUntil unixSecond
 	plan, i := engine.Of(d.Plan), 0
 	for k := range l.n {
 		if !slot.has(k) {
 			return 0, 0
 		}
 		w := l.window(k, slot, m)
-		if !w.open(d.Time) {
+		if !w.open(timeOf(d)) {
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
@@ -226,20 +229,19 @@ func (l *layout) plainStates(slot slot, m meter, d *ratelimit.Decision) (lastEnd
 			return 0, 0
 		}
 		left := max(limit-w.used, 0)
-		if left < d.Cost && w.end > roomAt {
-			d.Applicable, roomAt = i, w.end
+		if left < d.Cost && w.end > refusedUntil {
+			d.Applicable, refusedUntil = i, w.end
 		}
-		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
+		d.States[i] = ratelimit.State{Remaining: left, Reset: int64(w.end)}
 		i++
 	}
 	if i < plan.Len() {
 		return 0, 0
 	}
-	return lastEnd, roomAt * int64(time.Second)
+	return lastEnd, refusedUntil.instant()
 }
 
-// windowStart returns when the window of the applicable quota began, in Unix
-// seconds.
-func windowStart(d *ratelimit.Decision) int64 {
-	return engine.Of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset)
+// windowStart returns when the window of the applicable quota began.
+func windowStart(d *ratelimit.Decision) unixSecond {
+	return unixSecond(engine.Of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset))
 }

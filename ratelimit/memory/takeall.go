@@ -22,7 +22,7 @@ func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisio
 		if c.Plan == nil || engine.Of(c.Plan).Len() == 0 || c.Cost < 1 || c.Subject == "" {
 			return engine.CheckAll(charges, decisions)
 		}
-		*d = ratelimit.Decision{Plan: c.Plan, Cost: c.Cost, Time: now}
+		*d = ratelimit.Decision{Plan: c.Plan, Cost: c.Cost, Time: int64(now)}
 		m.hash = l.key.sum(c.Subject)
 		m.table = l.tables[m.hash>>l.shift].Load()
 		at, found := m.table.find(m.hash)
@@ -58,8 +58,8 @@ func (m *member) slot() slot { return m.table.slot(m.at) }
 // has room. The charges of all but the last one are pending until then, and the last one is
 // the instant of the decision. A pending charge is made or taken back without waiting
 // for anything, so that a holder of a lock that meets one waits for it. If a
-// smooth quota refuses the group, it also returns until when, in Unix nanoseconds.
-func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, roomAt int64) {
+// smooth quota refuses the group, it also returns from when on that has room.
+func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, roomAt instant) {
 	last, n := len(group)-1, 0
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
@@ -88,8 +88,8 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 }
 
 // refuseAll is refuse for a group.
-func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, roomAt int64) (decided bool) {
-	if roomAt == 0 || roomAt-decisions[0].Time >= maxLate {
+func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, roomAt instant) (decided bool) {
+	if roomAt == 0 || roomAt.since(timeOf(&decisions[0])) >= maxLate {
 		v, soon := l.inspectAll(group, decisions)
 		if v != refused {
 			return false
@@ -109,10 +109,10 @@ func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, room
 }
 
 // setExactTime has a group decided by the exact time, which it returns.
-func (l *Limiter) setExactTime(decisions []ratelimit.Decision) (now int64) {
+func (l *Limiter) setExactTime(decisions []ratelimit.Decision) (now instant) {
 	now = l.clock.now()
 	for i := range decisions {
-		decisions[i].Time, decisions[i].Receipt.BanReason = now, nil
+		decisions[i].Time, decisions[i].Receipt.BanReason = int64(now), nil
 	}
 	return now
 }
