@@ -19,8 +19,8 @@ const maxWindows = 2 * engine.MaxQuotas
 type window struct {
 	length time.Duration // negative: of a smooth quota
 	limit  int64         // the smallest that it was measured against, rounded down by roundLimit; noLimit before a charge
-	used   int64         // units, at most fixedwindow.MaxUnits
-	end    unixSecond
+	used   int64         // units, at most fixedwindow.MaxUnits; of a smooth quota read by rounded
+	end    unixSecond    // of a smooth quota: when its bucket is full, rounded up
 }
 
 // open reports whether now lies in the window. It does not if the window is
@@ -69,7 +69,7 @@ func (a *account) write(s slot, l *layout) {
 		}
 		switch second := l.secondWord(i); {
 		case w.isSmooth():
-			s.setWord(i, newWindowWord(uint32(w.used), w.end))
+			s.setWord(i, newBucketWord(w.end, w.rounded()))
 		case second > 0:
 			s.setWord(i, newWindowWord(a.count, w.end))
 			s.setWord(second, windowWord(w.used))
@@ -241,7 +241,7 @@ func (a *account) charge(d *ratelimit.Decision) {
 		if w := &a.all[i]; !w.isSmooth() {
 			w.add(d.Cost)
 			if engine.Of(d.Plan).Find(w.length) < 0 {
-				d.Receipt.Others[others] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+				d.Receipt.Others[others] = w.receipt()
 				others++
 			}
 		}
@@ -252,6 +252,11 @@ func (a *account) charge(d *ratelimit.Decision) {
 			a.chargeSmooth(d, i)
 		}
 	}
+}
+
+// receipt is what the receipt of a charge has of a window of another plan.
+func (w *window) receipt() fixedwindow.Window {
+	return fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 }
 
 // add adds units, up to fixedwindow.MaxUnits in all.

@@ -89,7 +89,7 @@ func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 			continue
 		}
 		m = slot.freeze()
-		slot.setWord(i, newWindowWord(slot.word(i).began(), w.latestEnd(now)))
+		slot.setWord(i, slot.word(i).withEnd(w.latestEnd(now)))
 		m = (m | dirty).after(m)
 		slot.setMeter(m)
 		t.release(at, 0)

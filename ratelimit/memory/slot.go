@@ -161,6 +161,17 @@ func (w windowWord) began() uint32           { return uint32(w >> 32) }
 func (w windowWord) end() unixSecond         { return unixSecond(uint32(w)) }
 func (w windowWord) used(count uint32) int64 { return int64(count - w.began()) }
 
+// withEnd returns w, of a window or a bucket, with another end.
+func (w windowWord) withEnd(end unixSecond) windowWord {
+	return w&^(1<<32-1) | windowWord(uint32(end))
+}
+
+// The word of a bucket has by how much its end was rounded up, in 2⁻³² seconds, in place of a
+// count.
+func newBucketWord(end unixSecond, rounded uint32) windowWord { return newWindowWord(rounded, end) }
+
+func (w windowWord) rounded() uint32 { return w.began() }
+
 // maxNarrow is the most units that one word counts. The lock writes a word that would have more.
 const maxNarrow = 1<<32 - 1
 

@@ -24,7 +24,10 @@ const smoothUnit = 1 << 25
 
 func (w *window) isSmooth() bool { return w.length < 0 }
 
-func (w *window) full() gcra.Time { return gcra.Of(int64(w.end), uint32(w.used)) }
+// rounded is by how much the end of a smooth quota was rounded up, in 2⁻³² seconds.
+func (w *window) rounded() uint32 { return uint32(w.used) }
+
+func (w *window) full() gcra.Time { return gcra.Of(int64(w.end), w.rounded()) }
 
 func (w *window) setFull(t gcra.Time, now instant) {
 	w.end, w.used = 0, 0
@@ -105,7 +108,7 @@ func (a *account) smoothState(d *ratelimit.Decision, i int) {
 func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
 	w, b := a.window(engine.Of(d.Plan).Kind(i)), d.Plan.Numbers().Bucket(i)
 	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), timeOf(d))
-	d.States[i].Reset, d.Receipt.Rounded[i] = int64(w.end), uint32(w.used)
+	d.States[i].Reset, d.Receipt.Rounded[i] = int64(w.end), w.rounded()
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
@@ -195,7 +198,7 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 			break // smooth quotas come first
 		}
 		if i := engine.Of(d.Plan).Find(length); i >= 0 {
-			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], unixSecond(d.States[i].Reset)))
+			slot.setWord(k, newBucketWord(unixSecond(d.States[i].Reset), d.Receipt.Rounded[i]))
 		}
 	}
 	return m.charged(d.Cost).after(m)

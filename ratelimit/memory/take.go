@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -136,7 +135,7 @@ func (l *layout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
 	for k := range min(l.n, len(slot)-firstWindow) {
 		if w := l.window(k, slot, m); !w.isSmooth() && engine.Of(d.Plan).Find(w.length) < 0 && n < len(d.Receipt.Others) {
-			d.Receipt.Others[n] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+			d.Receipt.Others[n] = w.receipt()
 			n++
 		}
 	}
