@@ -158,6 +158,12 @@ func (r *record) withinGrace(now instant, start unixSecond, grace time.Duration)
 	return r.first >= start.millisecond() && r.first <= ms && int64(ms-r.first) < grace.Milliseconds()
 }
 
+// excuses reports whether a request that is limited is not a strike, and changes nothing of
+// the record, which lasts until the last window of the subject ends.
+func (r *record) excuses(d *ratelimit.Decision, lastEnd unixSecond) bool {
+	return r.expires >= lastEnd && r.withinGrace(timeOf(d), windowStart(d), d.Plan.Numbers().Grace)
+}
+
 // strike enters a request that was limited now into the record, in a window
 // that began at start. It reports whether the request is a strike,
 // and whether that starts a ban.

@@ -204,8 +204,8 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 	return m.charged(d.Cost).after(m)
 }
 
-// smoothStates is states for an account with a smooth quota or a wide window. If units are
-// given, there must be room for them, and d says what is left once they are charged.
+// smoothStates is states for any layout. If units are given, there must be room for them, and
+// d says what is left once they are charged.
 func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units int64) (lastEnd unixSecond, roomAt instant) {
 	var until gcra.Time
 	quotas := 0

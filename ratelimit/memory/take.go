@@ -162,9 +162,9 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 		return unclear
 	}
 	var r record
-	punishes := engine.Of(d.Plan).Strikes() > 0
+	mayStrike := roomAt > 0 && engine.Of(d.Plan).Strikes() > 0
 	now, banEnds := timeOf(d), t.peekBan(m, timeOf(d))
-	if banEnds == 0 && (punishes && roomAt > 0 || m.has(checkRecord)) {
+	if banEnds == 0 && (mayStrike || m.has(checkRecord)) {
 		if !t.peekRecord(h, now, &r) {
 			return unclear // without a record, the request may be a strike
 		}
@@ -180,7 +180,7 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, r.reason(nil)
 	case roomAt == 0:
 		d.Outcome, v = ratelimit.Spared, fits
-	case punishes && !(r.expires >= lastEnd && r.withinGrace(now, windowStart(d), d.Plan.Numbers().Grace)):
+	case mayStrike && !r.excuses(d, lastEnd):
 		return unclear // a strike
 	}
 	d.RetryAfter = max(roomAt, banEnds.instant()).since(now)
@@ -196,19 +196,15 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 
 // states puts what each quota of the plan has left into d. It returns the end of the
 // last window to end, and from when on there is room for the request if a quota refuses it,
-// which is then the applicable one; 0 if none does. If
-// lastEnd is 0, the lock must be taken, since a window must begin first or its limit be
-// lowered.
+// which is then the applicable one; 0 if none does. If lastEnd is 0, the lock must be taken,
+// since a window must begin first or its limit be lowered.
+//
+// For a plain layout it is a copy of smoothStates without a charge: a denied request takes
+// 118 ns in place of 131.
 func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd unixSecond, roomAt instant) {
-	if l.isPlain() {
-		return l.plainStates(slot, m, d)
+	if !l.isPlain() {
+		return l.smoothStates(slot, m, d, 0)
 	}
-	return l.smoothStates(slot, m, d, 0)
-}
-
-// plainStates is smoothStates for a plain layout and no charge: 15 ns less for each denied
-// request.
-func (l *layout) plainStates(slot slot, m meter, d *ratelimit.Decision) (lastEnd unixSecond, roomAt instant) {
 	var refusedUntil unixSecond
 	plan, i := engine.Of(d.Plan), 0
 	for k := range l.n {
