@@ -62,8 +62,8 @@ func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, r
 // admit is the fast path: without the lock it admits a request if all windows of the
 // subject are open and have room. It reports whether it did. Otherwise it changed
 // nothing; if a smooth quota refuses the request, it also returns from when on that has
-// room. If joint is not nil, the charge is one of several: it is
-// left pending, and joint gets the meter before.
+// room. If joint is not nil, the charge is one of several: it is left pending, and joint gets
+// the meter before.
 func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt instant) {
 	for {
 		m := slot.meter()
