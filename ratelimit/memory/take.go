@@ -206,13 +206,13 @@ func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd unix
 		return l.smoothStates(slot, m, d, 0)
 	}
 	var refusedUntil unixSecond
-	plan, i := engine.Of(d.Plan), 0
+	plan, now, i := engine.Of(d.Plan), timeOf(d), 0
 	for k := range l.n {
 		if !slot.has(k) {
 			return 0, 0
 		}
 		w := l.window(k, slot, m)
-		if !w.open(timeOf(d)) {
+		if !w.open(now) {
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
