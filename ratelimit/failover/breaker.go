@@ -50,7 +50,7 @@ func (b *breaker) init(opts *Options) {
 	b.publish()
 }
 
-func (b *breaker) look() view { return view(b.view.Load()) }
+func (b *breaker) current() view { return view(b.view.Load()) }
 
 // publish shows a change of the circuit. The lock is held.
 func (b *breaker) publish() {
@@ -66,7 +66,7 @@ func (b *breaker) publish() {
 
 // succeeded records the success of a call that began under v.
 func (b *breaker) succeeded(v view) {
-	if v |= viewClean; b.look() == v {
+	if v |= viewClean; b.current() == v {
 		return
 	}
 	b.mu.Lock()

@@ -94,11 +94,11 @@ func command[C any](ctx context.Context, l *Limiter, what string, do func(contex
 	if err != nil {
 		return nil, err
 	}
-	failed := l.Open()
-	if !failed {
-		failed, err = within(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
+	got := unsent
+	if !l.Open() {
+		got, err = within(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
 	}
-	if !failed {
+	if got == answered || got == rejected {
 		return nil, err
 	}
 	failure = l.refusal(err)
@@ -145,32 +145,70 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if added == 0 {
 		return nil
 	}
-	local, failed, sent := l.mirror.local, true, false
-	if !l.Open() {
-		id = cmp.Or(id, rand.Text())
-		failed, err = within(ctx, l.opts.Budget, func(ctx context.Context) error {
-			if err := l.journal.bring(ctx, subject); err != nil {
-				return err
-			}
-			sent = true
-			return primary.Adjust(ctx, subject, d, units, id)
-		})
-	}
-	switch {
-	case failed && local == nil:
-		return l.refusal(err)
-	case failed || sent && err != nil && local != nil && !errors.Is(err, ratelimit.ErrInvalid):
-		if !sent {
-			id = ""
+	id = cmp.Or(id, rand.Text())
+	what, err := l.adjustThere(ctx, primary, subject, d, units, id)
+	switch what {
+	case made:
+		l.follow(ctx, subject, d, units, added)
+		return nil
+	case refused:
+		return err
+	case missed:
+		if l.mirror.local == nil {
+			return l.refusal(err)
 		}
-		return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
-	case err != nil || local == nil:
+		id = "" // nobody has used it
+	}
+	return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
+}
+
+// A fate says what became of an adjustment at the primary.
+type fate uint8
+
+const (
+	made    fate = iota
+	refused      // for a reason of the caller's; nothing is adjusted
+	missed       // it is not made, as far as is known: the circuit is open, or the primary failed
+	unknown      // it may have been made: with a local engine it is repeated with its id
+)
+
+// adjustThere has the primary make an adjustment, once it knows all usage of the subject.
+func (l *Limiter) adjustThere(
+	ctx context.Context, primary engine.Adjuster, subject string, d *ratelimit.Decision, units int64, id string,
+) (fate, error) {
+	if l.Open() {
+		return missed, nil
+	}
+	sent := false
+	got, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+		if err := l.journal.bring(ctx, subject); err != nil {
+			return err
+		}
+		sent = true
+		return primary.Adjust(ctx, subject, d, units, id)
+	})
+	switch {
+	case got == answered:
+		return made, nil
+	case errors.Is(err, ratelimit.ErrInvalid):
+		return refused, err
+	case sent && l.mirror.local != nil:
+		return unknown, err
+	case got == rejected:
+		return refused, err
+	}
+	return missed, err
+}
+
+// follow has the local engine, if there is one, make an adjustment that the primary has made.
+func (l *Limiter) follow(ctx context.Context, subject string, d *ratelimit.Decision, units, added int64) {
+	switch {
+	case l.mirror.local == nil:
 	case added > 0:
 		_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
 	default:
-		_ = local.Adjust(ctx, subject, d, units, "")
+		_ = l.mirror.local.Adjust(ctx, subject, d, units, "")
 	}
-	return err
 }
 
 // adjustHere has the local engine make an adjustment. The primary gets it later. An id

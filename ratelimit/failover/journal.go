@@ -24,7 +24,7 @@ import (
 type journal struct {
 	primary engine.Adjuster // nil without a local engine: the journal is then empty
 	bound   int             // of entries
-	held    atomic.Int64    // entries, as they are counted without the lock
+	size    atomic.Int64    // the number of entries, to be read without the lock
 	lost    atomic.Uint64
 	warned  atomic.Bool // a loss of this outage was logged
 
@@ -62,7 +62,7 @@ type call struct {
 // units is repeated, and may count twice; one that gives back is not: what is in doubt counts.
 const idLasts = 9 * 60
 
-func (j *journal) empty() bool { return j.held.Load() == 0 }
+func (j *journal) empty() bool { return j.size.Load() == 0 }
 
 // admit enters what the local engine admitted.
 func (j *journal) admit(subject string, d *ratelimit.Decision) {
@@ -106,18 +106,18 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 
 // settle has an entry in the journal if it holds anything. The journal is locked.
 func (j *journal) settle(e *entry) {
-	switch held := j.entries[e.subject] == e; {
-	case !held && !e.empty():
+	switch stands := j.entries[e.subject] == e; {
+	case !stands && !e.empty():
 		if j.entries == nil {
 			j.entries = map[string]*entry{}
 		}
 		j.entries[e.subject] = e
-		j.held.Add(1)
-	case held && e.empty():
+		j.size.Add(1)
+	case stands && e.empty():
 		if delete(j.entries, e.subject); len(j.entries) == 0 {
 			j.entries = nil // a map never shrinks
 		}
-		j.held.Add(-1)
+		j.size.Add(-1)
 	}
 }
 

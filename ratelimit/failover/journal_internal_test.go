@@ -43,8 +43,8 @@ func TestJournalIsBounded(t *testing.T) {
 				t.Errorf("%s: got error %v, want room: %v", name, err, test.room)
 			}
 		}
-		if n := len(j.entries); n != 100 || j.held.Load() != 100 {
-			t.Errorf("%d and %d subjects are held, want 100", n, j.held.Load())
+		if n := len(j.entries); n != 100 || j.size.Load() != 100 {
+			t.Errorf("%d and %d subjects are held, want 100", n, j.size.Load())
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestJournalMapsShrink(t *testing.T) {
 		t.Errorf("there is still a map, of %d entries", len(j.entries))
 	}
 	if !j.empty() {
-		t.Errorf("%d entries are held, want 0", j.held.Load())
+		t.Errorf("%d entries are held, want 0", j.size.Load())
 	}
 }
 

@@ -123,7 +123,7 @@ func (k *keeper) probe() (err error) {
 // would then be unknown.
 func (k *keeper) merge() (merged bool) {
 	for _, e := range k.l.journal.all() {
-		if k.ctx.Err() != nil || k.l.breaker.look().open() {
+		if k.ctx.Err() != nil || k.l.breaker.current().open() {
 			break
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
@@ -153,12 +153,12 @@ func (l *Limiter) Close() error {
 	k.begin.Do(func() {}) // it begins no more
 	k.stop()
 	k.ended.Wait()
-	if !l.breaker.look().open() {
+	if !l.breaker.current().open() {
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
 		defer cancel()
 		l.journal.mergeAll(ctx)
 	}
-	switch n := l.journal.held.Load(); n {
+	switch n := l.journal.size.Load(); n {
 	case 0:
 		return nil
 	case 1:

@@ -101,8 +101,11 @@ type decider func(context.Context, ratelimit.Limiter) error
 // decide has an engine make the decisions: the primary, or the local one if it does not. After
 // an error the decisions are zero.
 func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) error {
-	answered, err := l.ask(ctx, charges, decisions, do)
-	if !answered {
+	got, err := l.ask(ctx, charges, decisions, do)
+	switch got {
+	case answered:
+		return nil
+	case unsent, failed:
 		err = l.fallBack(ctx, charges, decisions, do, err)
 	}
 	if err != nil {
@@ -111,15 +114,24 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 	return err
 }
 
+// A reply says what came of a call of the primary.
+type reply uint8
+
+const (
+	unsent   reply = iota // the circuit is open: the primary was not called
+	answered              // it did what was asked
+	failed                // it did not answer in time, or with an error of its own
+	rejected              // the error is the caller's: the call is invalid, or its context has ended
+)
+
 // ask asks the primary, unless the circuit is open, once it knows all usage of the subjects,
-// and mirrors its answer. It has not answered if it failed, with that error, or if the circuit
-// is open. The error of an answer is the caller's.
-func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) (answered bool, err error) {
-	v := l.breaker.look()
+// and mirrors its answer.
+func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) (reply, error) {
+	v := l.breaker.current()
 	if v.open() {
-		return false, nil
+		return unsent, nil
 	}
-	failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+	got, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
 		for i := range charges {
 			if err := l.journal.bring(ctx, charges[i].Subject); err != nil {
 				return err
@@ -127,16 +139,18 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 		}
 		return do(ctx, l.primary)
 	})
-	switch {
-	case err == nil:
+	switch got {
+	case answered:
 		l.breaker.succeeded(v)
 		for i := range charges {
 			l.mirror.update(ctx, charges[i].Subject, &decisions[i])
 		}
-	case failed && !errors.Is(err, errRefused) && l.breaker.failed(v, charges[0].Plan, err):
-		l.keeper.rouse()
+	case failed:
+		if !errors.Is(err, errRefused) && l.breaker.failed(v, charges[0].Plan, err) {
+			l.keeper.rouse()
+		}
 	}
-	return !failed, err
+	return got, err
 }
 
 // fallBack has the local engine decide, since the primary did not, for a cause or as the
@@ -150,7 +164,7 @@ func (l *Limiter) fallBack(ctx context.Context, charges []ratelimit.Charge, deci
 		return err
 	}
 	for i, c := range charges {
-		if c.Cost > 0 { // none of a look
+		if c.Cost > 0 { // none of a Peek
 			l.journal.admit(c.Subject, &decisions[i])
 			l.keeper.start()
 		}
@@ -160,26 +174,25 @@ func (l *Limiter) fallBack(ctx context.Context, charges []ratelimit.Charge, deci
 
 var errTimeout = errors.New("no answer in time")
 
-// within calls the primary, for at most the given time. It reports whether an error
-// is a failure of the primary: not the caller's, nor that of an invalid call.
-func within(ctx context.Context, limit time.Duration, call func(context.Context) error) (failed bool, err error) {
+// within calls the primary, for at most the given time.
+func within(ctx context.Context, limit time.Duration, call func(context.Context) error) (reply, error) {
 	if err := ctx.Err(); err != nil {
-		return false, fmt.Errorf("failover: %w", err)
+		return rejected, fmt.Errorf("failover: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err = call(limited)
+	err := call(limited)
 	switch {
 	case err == nil:
-		return false, nil
+		return answered, nil
 	case ctx.Err() != nil:
-		return false, fmt.Errorf("failover: %w", ctx.Err())
+		return rejected, fmt.Errorf("failover: %w", ctx.Err())
 	case errors.Is(err, ratelimit.ErrInvalid):
-		return false, fmt.Errorf("failover: %w", err)
+		return rejected, fmt.Errorf("failover: %w", err)
 	case limited.Err() != nil:
-		return true, fmt.Errorf("%w (%v): %w", errTimeout, limit, err)
+		return failed, fmt.Errorf("%w (%v): %w", errTimeout, limit, err)
 	}
-	return true, err
+	return failed, err
 }
 
 // refusal is the error of a call that no engine answers. A nil cause means that the
@@ -209,10 +222,10 @@ func (l *Limiter) Stats() Stats {
 	b, j := &l.breaker, &l.journal
 	return Stats{
 		Fallbacks: l.fallbacks.Load(), Failures: b.failures.Load(), Timeouts: b.timeouts.Load(),
-		Opened: b.opened.Load(), Lost: j.lost.Load(), Pending: j.held.Load(),
+		Opened: b.opened.Load(), Lost: j.lost.Load(), Pending: j.size.Load(),
 	}
 }
 
 // Open reports whether the circuit is open: the primary is not called, and
 // [Options.Local] decides, if there is one. The readiness of a service may depend on it.
-func (l *Limiter) Open() bool { return l.breaker.look().open() }
+func (l *Limiter) Open() bool { return l.breaker.current().open() }
