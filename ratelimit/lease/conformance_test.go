@@ -16,7 +16,7 @@ import (
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		clock := ratelimittest.NewClock(start)
-		l := inFront(enginetest.NewModel(clock.Now).(shared), func() reading { now := clock.Now().UnixNano(); return reading{now, now} })
+		l := inFront(enginetest.NewModel(clock.Now).(shared), func() reading { now := time.Duration(clock.Now().UnixNano()); return reading{now, now} })
 		t.Cleanup(l.Close)
 		return enginetest.Engine{Limiter: forgetful{l, new(sync.Map)}, Set: clock.Set}
 	}, enginetest.Gaps{Forgets: true}) // when a share is given back

@@ -9,8 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// An entry is what a process knows of a subject under one plan. It has no pointers. Times
-// are those of the table's clock.
+// An entry is what a process knows of a subject under one plan. It has no pointers. A
+// Duration is a time of the table's clock.
 type entry struct {
 	hash       uint64 // of the subject
 	asking     uint64 // the number of the question that is under way; 0: none
@@ -24,21 +24,22 @@ type entry struct {
 	denied     int32  // denials here since then, which are strikes
 
 	// The last answer of the engine, and for how long it counts.
-	asked   int64 // when the engine was asked
-	time    int64 // the engine's time then, or a little before: that of its answer, less how long the answer took
-	fresh   int64 // until then it is not asked again
-	stale   int64 // until then requests do not wait for the next answer
-	ends    int64 // from then on the answer counts for nothing
-	states  [engine.MaxQuotas]ratelimit.State
-	banEnds int64 // Unix seconds
-	units   int64 // of a share: those that are left; of a denial: the cost
-	size    int64 // of the share when it was taken; 0: the engine has no more
+	asked      time.Duration // when the engine was asked
+	engineTime int64         // Unix nanoseconds, then or a little before: the time of its answer, less how long the answer took
+	fresh      time.Duration // until then it is not asked again
+	stale      time.Duration // until then requests do not wait for the next answer
+	ends       time.Duration // from then on the answer counts for nothing
+	states     [engine.MaxQuotas]ratelimit.State
+	banEnds    int64 // Unix seconds
+	units      int64 // that are left of a share
+	renewBelow int64 // a share with fewer units is made larger
+	refused    int64 // of a denial: what the request cost; cheaper ones may be admitted
 
 	// The traffic: units of about the last two seconds.
-	last   int64 // when the last request came
-	faded  int64 // when own and others were last reduced
-	own    int64 // that requests to this process cost
-	others int64 // that other processes were charged
+	last   time.Duration // when the last request came
+	faded  time.Duration // when own and others were last reduced
+	own    int64         // that requests to this process cost
+	others int64         // that other processes were charged
 }
 
 // A kind says what an entry knows.
@@ -52,27 +53,25 @@ const (
 )
 
 const (
-	second = int64(time.Second)
-
 	minShare      = 8            // units
 	minTraffic    = 2 * minShare // units in about two seconds; a subject with less is not busy
 	limitPerShare = 100          // a share has at most a hundredth of each limit
 
-	shareFresh, shareStale     = 3 * second / 4, second
-	limitedFresh, limitedStale = second / 10, second / 5
-	bannedFresh, bannedStale   = 4 * second / 5, second
+	shareFresh, shareStale     = 3 * time.Second / 4, time.Second
+	limitedFresh, limitedStale = time.Second / 10, time.Second / 5
+	bannedFresh, bannedStale   = 4 * time.Second / 5, time.Second
 
-	idle = second // how long an entry without requests is kept
+	idle = time.Second // how long an entry without requests is kept
 )
 
 // safe returns how long a time by the engine's clock lasts at least by the clock of this process,
 // if they drift apart by at most a tenth.
-func safe(nanos int64) int64 { return nanos - nanos/11 }
+func safe(lasts time.Duration) time.Duration { return lasts - lasts/11 }
 
 // count counts a request in the traffic, which fades by an eighth in each quarter of a second:
 // so it is about that of the last two seconds.
-func (e *entry) count(now, cost int64) {
-	n := (now - e.faded) / (second / 4)
+func (e *entry) count(now time.Duration, cost int64) {
+	n := (now - e.faded) / (time.Second / 4)
 	if n > 0 {
 		e.faded = now
 	}
@@ -94,7 +93,7 @@ const (
 
 // decide answers a request with what the entry knows, if that is enough. If checked, the engine
 // was asked about the share just now.
-func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) step {
+func (e *entry) decide(now time.Duration, cost int64, checked bool, d *ratelimit.Decision) step {
 	waits := e.asking != 0 && now < e.stale // for the answer to another request
 	switch {
 	case now >= e.ends:
@@ -106,7 +105,7 @@ func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) ste
 	case e.kind == banned:
 		e.refuse(now, cost, d, ratelimit.Banned)
 		return answered
-	case cost < e.units:
+	case cost < e.refused:
 		return ask
 	case e.struck && e.denied >= e.strikes && !waits:
 		return ask // which starts a ban
@@ -116,7 +115,7 @@ func (e *entry) decide(now, cost int64, checked bool, d *ratelimit.Decision) ste
 }
 
 // spend admits a request with units of the share, if it has them.
-func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step {
+func (e *entry) spend(now time.Duration, cost int64, checked bool, d *ratelimit.Decision) step {
 	if e.units < cost {
 		return ask
 	}
@@ -125,15 +124,18 @@ func (e *entry) spend(now, cost int64, checked bool, d *ratelimit.Decision) step
 	}
 	e.units -= cost
 	e.allow(now, cost, d)
-	if e.asking == 0 && (checked || now >= e.fresh || 2*e.units < e.size) {
+	if e.asking == 0 && (checked || now >= e.fresh || e.units < e.renewBelow) {
 		return renew
 	}
 	return answered
 }
 
+// timeOfEngine returns what the engine's clock says now, or a little less, in Unix nanoseconds.
+func (e *entry) timeOfEngine(now time.Duration) int64 { return e.engineTime + int64(now-e.asked) }
+
 // allow makes d an admission.
-func (e *entry) allow(now, cost int64, d *ratelimit.Decision) {
-	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.time+now-e.asked, e.states
+func (e *entry) allow(now time.Duration, cost int64, d *ratelimit.Decision) {
+	d.Outcome, d.Cost, d.Time, d.States = ratelimit.Allowed, cost, e.timeOfEngine(now), e.states
 	d.StrikesLeft = engine.Of(d.Plan).Strikes()
 	e.show(d)
 	engine.Complete(d)
@@ -151,8 +153,8 @@ func (e *entry) show(d *ratelimit.Decision) {
 }
 
 // refuse makes d a denial.
-func (e *entry) refuse(now, cost int64, d *ratelimit.Decision, o ratelimit.Outcome) {
-	d.Outcome, d.Cost, d.Time, d.States, d.BanEnds = o, cost, e.time+now-e.asked, e.states, e.banEnds
+func (e *entry) refuse(now time.Duration, cost int64, d *ratelimit.Decision, o ratelimit.Outcome) {
+	d.Outcome, d.Cost, d.Time, d.States, d.BanEnds = o, cost, e.timeOfEngine(now), e.states, e.banEnds
 	if d.Struck = o == ratelimit.Limited && e.struck && e.denied < e.strikes; d.Struck {
 		e.denied++
 	}
@@ -189,56 +191,72 @@ func (e *entry) wants(p engine.Plan) int64 {
 
 // learn takes over an answer of the engine, which charged so many more units for the share. It
 // returns how many units of the share before must not be used any more.
-func (e *entry) learn(q *question, d *ratelimit.Decision, more, now int64) (unused int64) {
-	same := slices.EqualFunc(e.states[:], d.States[:], func(a, b ratelimit.State) bool { return a.Reset == b.Reset })
-	if same {
-		charged := -q.back()
-		if d.Allowed() {
-			charged += d.Cost
-		}
-		used := e.states[0].Remaining - d.States[0].Remaining
-		e.others = min(e.others+max(used-charged, 0), fixedwindow.MaxUnits)
-	}
-	e.otherPlans = d.Receipt.Others[0].Length > 0
-	left := e.left()
+func (e *entry) learn(q *question, d *ratelimit.Decision, more int64, now time.Duration) (unused int64) {
 	generation := e.generation
 	if !q.take {
 		generation, _ = d.Receipt.Generation()
 	}
-	if !same || e.generation != generation || e.otherPlans || d.Outcome == ratelimit.Banned {
+	sameWindows := slices.EqualFunc(e.states[:], d.States[:], func(a, b ratelimit.State) bool { return a.Reset == b.Reset })
+	if sameWindows {
+		e.learnTraffic(q, d)
+	}
+	e.otherPlans = d.Receipt.Others[0].Length > 0
+	left := e.left()
+	if !sameWindows || e.generation != generation || e.otherPlans || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}
-	e.asked, e.time, e.states, e.banEnds, e.generation = q.asked, d.Time-(now-q.asked), d.States, d.BanEnds, generation
-	e.struck, e.strikes, e.failing = d.Struck, int32(d.StrikesLeft), false
-	e.denied = max(min(e.denied, e.strikes), 0)
-	if d.Outcome != ratelimit.Limited {
-		e.denied = 0
-	}
+	e.asked, e.engineTime, e.generation = q.asked, d.Time-int64(now-q.asked), generation
+	e.states, e.banEnds, e.failing = d.States, d.BanEnds, false
+	e.learnStrikes(d)
 	switch {
 	case d.Outcome == ratelimit.Banned:
-		e.know(banned, bannedFresh, bannedStale, d.BanEnds*second-d.Time)
+		e.know(banned, bannedFresh, bannedStale, time.Duration(d.BanEnds*int64(time.Second)-d.Time))
 	case left+more > 0:
-		first := d.States[0].Reset
-		for _, s := range d.States[1:engine.Of(d.Plan).Len()] {
-			first = min(first, s.Reset)
-		}
-		e.know(share, shareFresh, shareStale, first*second-d.Time)
-		e.units, e.size = left+more, left+more
-		if more == 0 {
-			e.size = 0 // the engine has no more
+		e.know(share, shareFresh, shareStale, untilFirstEnd(d))
+		e.units = left + more
+		if more > 0 { // otherwise the engine has no more
+			e.renewBelow = (e.units + 1) / 2
 		}
 	case d.Outcome == ratelimit.Limited && q.cost > 0:
-		e.know(limited, limitedFresh, limitedStale, int64(d.RetryAfter))
-		e.units = q.cost
+		e.know(limited, limitedFresh, limitedStale, d.RetryAfter)
+		e.refused = q.cost
 	default:
 		e.know(nothing, 0, 0, 0)
 	}
 	return unused
 }
 
+// learnTraffic counts what others were charged since the last answer, in the same windows.
+func (e *entry) learnTraffic(q *question, d *ratelimit.Decision) {
+	own := -q.back()
+	if d.Allowed() {
+		own += d.Cost
+	}
+	charged := e.states[0].Remaining - d.States[0].Remaining
+	e.others = min(e.others+max(charged-own, 0), fixedwindow.MaxUnits)
+}
+
+// learnStrikes takes over the strikes that the engine knows. Denials here go on from them.
+func (e *entry) learnStrikes(d *ratelimit.Decision) {
+	e.struck, e.strikes = d.Struck, int32(d.StrikesLeft)
+	e.denied = max(min(e.denied, e.strikes), 0)
+	if d.Outcome != ratelimit.Limited {
+		e.denied = 0
+	}
+}
+
+// untilFirstEnd returns how long, by the engine's clock, no window of the plan ends.
+func untilFirstEnd(d *ratelimit.Decision) time.Duration {
+	first := d.States[0].Reset // Unix seconds
+	for _, s := range d.States[1:engine.Of(d.Plan).Len()] {
+		first = min(first, s.Reset)
+	}
+	return time.Duration(first*int64(time.Second) - d.Time)
+}
+
 // know sets what the entry knows, and for how long.
-func (e *entry) know(k kind, fresh, stale, lasts int64) {
-	e.kind, e.units = k, 0
+func (e *entry) know(k kind, fresh, stale, lasts time.Duration) {
+	e.kind, e.units, e.renewBelow, e.refused = k, 0, 0, 0
 	e.ends = e.asked + safe(lasts)
 	e.fresh, e.stale = e.asked+fresh, e.asked+stale
 }

@@ -113,7 +113,7 @@ func newRig(t *testing.T) *rig {
 
 // process returns another process in front of the engine.
 func (r *rig) process() *Limiter {
-	return inFront(r.fake, func() reading { now := r.clock.Now().UnixNano(); return reading{now, now} })
+	return inFront(r.fake, func() reading { now := time.Duration(r.clock.Now().UnixNano()); return reading{now, now} })
 }
 
 // inFront returns a process that does at once what runs in the background.

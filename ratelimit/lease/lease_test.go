@@ -279,14 +279,14 @@ func TestOtherPlanElsewhere(t *testing.T) {
 // A share ends with its window also if the clock of the process is slow, or stood still while
 // the machine was suspended.
 func TestShareEndsInTime(t *testing.T) {
-	for name, read := range map[string]func(passed int64) reading{
-		"both clocks are slow":            func(n int64) reading { return reading{n * 10 / 11, n * 10 / 11} },
-		"the monotonic clock stood still": func(n int64) reading { return reading{min(n, 59.5e9), n} },
-		"the wall clock was set back":     func(n int64) reading { return reading{n, min(n, 59.5e9)} },
+	for name, read := range map[string]func(passed time.Duration) reading{
+		"both clocks are slow":            func(n time.Duration) reading { return reading{n * 10 / 11, n * 10 / 11} },
+		"the monotonic clock stood still": func(n time.Duration) reading { return reading{min(n, 59500*time.Millisecond), n} },
+		"the wall clock was set back":     func(n time.Duration) reading { return reading{n, min(n, 59500*time.Millisecond)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.Limiter = inFront(r.fake, func() reading { return read(int64(r.clock.Now().Sub(start))) })
+			r.Limiter = inFront(r.fake, func() reading { return read(r.clock.Now().Sub(start)) })
 			p := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10_000, Window: 45 * time.Second}, ratelimit.PerMinute(10_000))
 			r.take(p, 100)
 			r.clock.Set(start.Add(59500 * time.Millisecond))

@@ -30,7 +30,7 @@ func newSimulation(seed uint64, frozen bool) *simulation {
 	engine := newCounted(func() time.Time { return s.now })
 	for range []int{1, 3, 10}[seed%3] {
 		p := &process{rate: 0.91 + 0.18*s.Float64()}
-		p.Limiter = newLimiter(engine, func() reading { return reading{int64(p.mono), int64(p.wall)} })
+		p.Limiter = newLimiter(engine, func() reading { return reading{time.Duration(p.mono), time.Duration(p.wall)} })
 		p.background = func(f func()) { p.pending = append(p.pending, f) }
 		s.processes = append(s.processes, p)
 	}

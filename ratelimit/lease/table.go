@@ -31,7 +31,7 @@ type table struct {
 	queue   []question                // to ask in the background
 	asks    uint64                    // questions so far
 	demand  [1 << 12]uint8            // by hash: what requests of subjects without an entry cost, at most minTraffic
-	since   int64                     // when all demand was 0
+	since   time.Duration             // when all demand was 0
 	stats   Stats
 
 	_ [64]byte // another processor changes the next table
@@ -42,7 +42,7 @@ type question struct {
 	id      uint64 // 0: no entry waits for the answer
 	subject string
 	plan    *ratelimit.Plan
-	asked   int64
+	asked   time.Duration // by the table's clock
 	cost    int64
 	take    bool // it is a Take, whose answer has no generation
 	terms   engine.Terms
@@ -58,7 +58,7 @@ func (q *question) back() int64 {
 
 // entry returns the entry of a subject under a plan, for a request with a cost. It is nil if the
 // subject is not busy, or there is no room.
-func (t *table) entry(h uint64, subject string, p *ratelimit.Plan, now, cost int64) *entry {
+func (t *table) entry(h uint64, subject string, p *ratelimit.Plan, now time.Duration, cost int64) *entry {
 	i, found := t.places[h]
 	switch {
 	case found && t.plans[t.entries[i].plan] == p:
@@ -73,8 +73,8 @@ func (t *table) entry(h uint64, subject string, p *ratelimit.Plan, now, cost int
 
 // busy reports whether the requests of a subject without an entry, with this one, cost so much
 // within two seconds that it gets one. Some subjects are counted together.
-func (t *table) busy(h uint64, now, cost int64) bool {
-	if now-t.since >= 2*second {
+func (t *table) busy(h uint64, now time.Duration, cost int64) bool {
+	if now-t.since >= 2*time.Second {
 		clear(t.demand[:])
 		t.since = now
 	}
@@ -84,7 +84,7 @@ func (t *table) busy(h uint64, now, cost int64) bool {
 }
 
 // add returns a new entry with so much traffic. It is nil if there is one, or no room.
-func (t *table) add(h uint64, subject string, p *ratelimit.Plan, now, own int64) *entry {
+func (t *table) add(h uint64, subject string, p *ratelimit.Plan, now time.Duration, own int64) *entry {
 	number := slices.Index(t.plans[:], p)
 	if number < 0 {
 		number = slices.Index(t.plans[:], nil)
@@ -144,14 +144,14 @@ func (t *table) giveBack(subject string, charge ratelimit.Decision, units int64,
 
 // charge returns the answer of the engine by which it knows the charge of an entry's share.
 func (t *table) charge(e *entry) ratelimit.Decision {
-	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: t.plans[e.plan], Time: e.time, States: e.states}
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: t.plans[e.plan], Time: e.engineTime, States: e.states}
 	d.Receipt.SetGeneration(e.generation)
 	return d
 }
 
 // question returns what to ask about an entry for a request, or with the cost 0 without one. It
 // asks for no share, which would be lost if the client went away.
-func (t *table) question(e *entry, now, cost int64) question {
+func (t *table) question(e *entry, now time.Duration, cost int64) question {
 	q := question{subject: t.names[e.hash], plan: t.plans[e.plan], asked: now, cost: cost, take: cost > 0}
 	t.stats.Asked++
 	if e.asking != 0 {
@@ -170,7 +170,7 @@ func (t *table) question(e *entry, now, cost int64) question {
 }
 
 // returnUnits makes a question give back units of the share.
-func (t *table) returnUnits(e *entry, now, units int64, q *question) {
+func (t *table) returnUnits(e *entry, now time.Duration, units int64, q *question) {
 	charge := t.charge(e)
 	charge.Cost = units
 	q.terms.Back = &charge
@@ -180,7 +180,7 @@ func (t *table) returnUnits(e *entry, now, units int64, q *question) {
 }
 
 // renew queues a question that makes the share larger or smaller.
-func (t *table) renew(e *entry, now int64) {
+func (t *table) renew(e *entry, now time.Duration) {
 	q := t.question(e, now, 0)
 	if over := e.excess(); over > 0 {
 		t.returnUnits(e, now, over, &q)
@@ -191,7 +191,7 @@ func (t *table) renew(e *entry, now int64) {
 
 // learn takes over an answer, and makes it the decision about the request. Units that cannot be
 // used are given back. A subject that was admitted may then get a share.
-func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
+func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now time.Duration) {
 	t.stats.Returned += uint64(q.back())
 	more := int64(0)
 	if d.Allowed() {
@@ -230,7 +230,7 @@ func (t *table) learn(h uint64, q *question, d *ratelimit.Decision, now int64) {
 // checks, also while another question waits for longer: unless it was a Take, whose caller may
 // have gone away. A denial is not remembered for longer, which would hide the failures from package
 // failover.
-func (t *table) fail(h uint64, q *question, now int64) {
+func (t *table) fail(h uint64, q *question, now time.Duration) {
 	e := t.find(h, q.plan)
 	if e == nil {
 		return
@@ -240,13 +240,13 @@ func (t *table) fail(h uint64, q *question, now int64) {
 		e.asking = 0
 	}
 	if e.kind == share && (mine || !q.take) {
-		e.failing, e.fresh, e.size = true, now+limitedFresh, 0
+		e.failing, e.fresh, e.renewBelow = true, now+limitedFresh, 0
 	}
 }
 
 // sweep drops what was not used lately, or everything when the Limiter closes, and gives back
 // the shares that have ended.
-func (t *table) sweep(now int64, closes bool) {
+func (t *table) sweep(now time.Duration, closes bool) {
 	t.closed = t.closed || closes
 	for i := len(t.entries) - 1; i >= 0; i-- {
 		e := &t.entries[i]
@@ -260,28 +260,28 @@ func (t *table) sweep(now int64, closes bool) {
 	}
 }
 
-// A clock tells how long a process has run, in nanoseconds, and never less than that. Between
+// A clock tells how long a process has run, and never less than that. Between
 // two readings that is the larger advance of the monotonic clock, which stands still while a
 // machine is suspended, and the wall clock, which does not. So a share ends too early after the
 // wall clock was set forward, and never too late.
 type clock struct {
 	last   reading
-	passed int64
+	passed time.Duration
 }
 
-// A reading is what both clocks said at once, in nanoseconds.
-type reading struct{ mono, wall int64 }
+// A reading is what both clocks said at once: the time since some beginning.
+type reading struct{ mono, wall time.Duration }
 
 // system reads the clocks of the system.
 func system() reading {
 	now := time.Now()
-	return reading{int64(now.Sub(began)), now.UnixNano()}
+	return reading{now.Sub(began), time.Duration(now.UnixNano())}
 }
 
 var began = time.Now()
 
 // at returns the time of a reading. If there was a later one, it is the time of that.
-func (c *clock) at(r reading) int64 {
+func (c *clock) at(r reading) time.Duration {
 	if r.mono >= c.last.mono {
 		c.passed += max(r.mono-c.last.mono, r.wall-c.last.wall)
 		c.last = r
