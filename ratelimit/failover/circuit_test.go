@@ -218,28 +218,6 @@ func TestOpeningEndsAMerge(t *testing.T) {
 	})
 }
 
-// The error of a probe that got no answer says so, as that of a request does.
-func TestProbeTimesOut(t *testing.T) {
-	var causes []string
-	opts := failover.Options{OnChange: func(failure error) { causes = append(causes, failure.Error()) }}
-	run(t, alone, opts, func(r *rig) {
-		r.shared.set(hangs(nil))
-		for range 10 {
-			r.try("a", daily)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if len(causes) < 2 {
-			r.Fatalf("got %d failures, want that of the requests and those of probes", len(causes))
-		}
-		for _, c := range causes {
-			if want := "no answer in time (50ms)"; !strings.Contains(c, want) {
-				r.Errorf("got cause %q, want one with %q", c, want)
-			}
-		}
-	})
-}
-
 func TestPeekCounts(t *testing.T) {
 	run(t, alone, failover.Options{ConsecutiveFailures: 3}, func(r *rig) {
 		r.shared.set(down)
@@ -339,4 +317,18 @@ func TestFullJournalIsLogged(t *testing.T) {
 	if n := strings.Count(log.String(), `msg="failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize" JournalSize=10`); n != 4 {
 		t.Errorf("the log has %d warnings, want one for each of 4 outages:\n%s", n, &log)
 	}
+}
+
+// A full journal has room for a subject when the windows of another one have ended.
+func TestFullJournalMakesRoom(t *testing.T) {
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(5))
+	run(t, withLocal, failover.Options{JournalSize: 2}, func(r *rig) {
+		r.lose() // with a subject whose day does not end
+		r.take("a", minute)
+		time.Sleep(time.Minute)
+		r.take("b", minute)
+		if s := r.Stats(); s.Pending != 2 || s.Lost != 0 {
+			r.Errorf("%d subjects are in the journal and %d charges were lost, want two and none", s.Pending, s.Lost)
+		}
+	})
 }

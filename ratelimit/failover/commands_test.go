@@ -98,28 +98,6 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 	}
 }
 
-// What a reset has forgotten is not merged after it.
-func TestResetForgetsTheJournal(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		r.shared.set(down)
-		r.takeN("a", daily, 60)
-		time.Sleep(time.Second) // until a merge has failed
-		r.takeN("a", daily, 40)
-		if err := r.Reset(ctx, "a"); !errors.Is(err, failover.ErrLocalOnly) || !errors.Is(err, errDown) {
-			r.Errorf("the primary is gone: got error %v, want one that wraps ErrLocalOnly and the cause", err)
-		}
-		r.wantUsed("a reset of the local engine alone", r.local, "a", daily, "0/24h0m0s")
-		if r.Stats().Pending != 0 {
-			r.Error("a reset of the local engine alone left the journal")
-		}
-		r.shared.set(nil)
-		must(r, r.Reset(ctx, "a"))
-		r.regain()
-		r.wantUsed("there", r.shared.engine, "a", daily, "0/24h0m0s")
-		r.wantUsed("here", r.local, "a", daily, "0/24h0m0s")
-	})
-}
-
 // commands are those that a Limiter sends to its primary.
 func (r *rig) commands() map[string]func() error {
 	return map[string]func() error{

@@ -80,54 +80,6 @@ func TestTimeoutOfThePrimary(t *testing.T) {
 	})
 }
 
-func TestContextOfTheCall(t *testing.T) {
-	type key struct{}
-	run(t, alone, failover.Options{}, func(r *rig) {
-		var kept, derived context.Context
-		var deadline time.Time
-		var cancels []context.CancelFunc
-		defer func() {
-			for _, cancel := range cancels {
-				cancel()
-			}
-		}()
-		r.shared.set(func(ctx context.Context) error {
-			kept = ctx
-			if ctx.Value(key{}) != "value" {
-				r.Error("the caller's values are missing")
-			}
-			if ctx.Err() != nil {
-				r.Errorf("the context has ended before the call did: %v", ctx.Err())
-			}
-			deadline, _ = ctx.Deadline()
-			var cancel context.CancelFunc
-			derived, cancel = context.WithCancel(ctx)
-			cancels = append(cancels, cancel) // later: the parent is to end it first
-			return nil
-		})
-		parent := context.WithValue(ctx, key{}, "value")
-		_, err := r.Take(parent, "a", daily, 1)
-		must(r, err)
-		if want := time.Now().Add(50 * time.Millisecond); !deadline.Equal(want) {
-			r.Errorf("the deadline is %v, want %v, the end of the budget", deadline, want)
-		}
-		synctest.Wait()
-		if kept.Err() != context.Canceled || derived.Err() != context.Canceled {
-			r.Errorf("after the call its context has the error %v, and one derived from it %v, want both canceled", kept.Err(), derived.Err())
-		}
-		<-kept.Done()
-
-		sooner, cancel := context.WithTimeout(parent, time.Millisecond)
-		defer cancel()
-		if _, err := r.Take(sooner, "a", daily, 1); err != nil {
-			r.Fatal(err)
-		}
-		if want := time.Now().Add(time.Millisecond); !deadline.Equal(want) {
-			r.Errorf("the deadline is %v, want %v, the caller's", deadline, want)
-		}
-	})
-}
-
 func TestNoFailureOfThePrimary(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -129,6 +128,12 @@ func TestMirror(t *testing.T) {
 			if d := r.take("a", daily); d.Remaining() != 999 {
 				r.Errorf("%d remaining, want 999", d.Remaining())
 			}
+		}},
+		{"what another process gave back there stays used here", func(r *rig) {
+			d := r.takeN("a", daily, 900)
+			must(r, r.shared.engine.Adjust(ctx, "a", &d, 599, ""))
+			r.take("a", daily)
+			r.wantUsed("600 there", r.local, "a", daily, "900/24h0m0s")
 		}},
 		{"a peek sees it, and is not charged later", func(r *rig) {
 			r.takeN("a", daily, 1000)
@@ -255,113 +260,4 @@ func TestMirrorDuringALocalBan(t *testing.T) {
 		r.wantUsed("there", r.shared.engine, "a", hasty, "0/1s 65/24h0m0s")
 		r.wantUsed("here", r.local, "a", hasty, "0/1s 65/24h0m0s")
 	})
-}
-
-// A scripted primary gives its answers one after the other, and then is gone.
-type scripted struct {
-	*shared
-	answers []ratelimit.Decision
-}
-
-func (s *scripted) Take(context.Context, string, *ratelimit.Plan, int64) (d ratelimit.Decision, err error) {
-	if len(s.answers) == 0 {
-		return d, errDown
-	}
-	d, s.answers = s.answers[0], s.answers[1:]
-	return d, nil
-}
-
-func (s *scripted) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	return s.Take(ctx, subject, plan, 1)
-}
-
-// An answer is what a primary says: that under plan so much of each quota was used
-// at a time, counted from the test's beginning.
-type answer struct {
-	at     time.Duration
-	plan   *ratelimit.Plan
-	used   []int64
-	banned time.Duration // from at; 0: it is not
-}
-
-func says(at time.Duration, plan *ratelimit.Plan, used ...int64) answer {
-	return answer{at: at, plan: plan, used: used}
-}
-
-func (a answer) bans(length time.Duration) answer {
-	a.banned = length
-	return a
-}
-
-func (a answer) decision(began time.Time) ratelimit.Decision {
-	at := began.Add(a.at)
-	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: a.plan, Cost: 1, Time: at.UnixNano(), StrikesLeft: -1}
-	for i, n := range a.used {
-		q := engine.Of(a.plan).Quota(i)
-		d.States[i] = ratelimit.State{Remaining: q.Limit - n, Reset: at.Truncate(q.Window).Add(q.Window).Unix()}
-	}
-	if a.banned > 0 {
-		d.Outcome, d.BanEnds = ratelimit.Banned, at.Add(a.banned).Unix()
-	}
-	engine.Complete(&d)
-	return d
-}
-
-// Answers that come out of order leave the most that the primary said of a window: an
-// answer that says less may have been overtaken.
-func TestMirrorOfAnswersOutOfOrder(t *testing.T) {
-	const ms = time.Millisecond
-	smaller := ratelimit.MustPlan("smaller", ratelimit.Penalty{}, ratelimit.PerDay(700))
-	ten := ratelimit.MustPlan("ten", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
-	for _, test := range []struct {
-		name    string
-		answers []answer
-		plan    *ratelimit.Plan
-		after   time.Duration // when a request comes that the primary does not decide
-		used    string
-		banned  bool
-	}{
-		{"they are in order", []answer{says(1*ms, daily, 600), says(2*ms, daily, 601)},
-			daily, 0, "601/24h0m0s", false},
-		{"the one before was overtaken", []answer{says(2*ms, daily, 601), says(1*ms, daily, 600)},
-			daily, 0, "601/24h0m0s", false},
-		{"the one that was overtaken is of less than half", []answer{says(2*ms, daily, 500), says(1*ms, daily, 499)},
-			daily, 0, "500/24h0m0s", false},
-		{"much later less is used: another process gave it back", []answer{says(0, daily, 900), says(time.Second, daily, 600)},
-			daily, 0, "900/24h0m0s", false},
-		{"the ban overtook the request before it", []answer{says(2*ms, daily, 600).bans(time.Hour), says(1*ms, daily, 600)},
-			daily, 0, "600/24h0m0s", true},
-		{"a longer ban overtook a shorter one", []answer{says(2*ms, daily, 600).bans(time.Hour), says(1*ms, daily, 600).bans(time.Minute)},
-			daily, 2 * time.Minute, "600/24h0m0s", true},
-		{"a longer ban follows a shorter one", []answer{says(1*ms, daily, 600).bans(time.Minute), says(2*ms, daily, 600).bans(time.Hour)},
-			daily, 2 * time.Minute, "600/24h0m0s", true},
-		{"a minute has ended in between", []answer{says(0, ten, 5, 5), says(30*time.Second+ms, ten, 1, 6)},
-			ten, 31 * time.Second, "0/1m0s 6/24h0m0s", false},
-		{"the limit was lowered", []answer{says(1*ms, daily, 600), says(2*ms, smaller, 601)},
-			daily, 0, "601/24h0m0s", false},
-		{"the limit was raised", []answer{says(1*ms, smaller, 600), says(2*ms, daily, 601)},
-			daily, 0, "601/24h0m0s", false},
-		{"the plan has other windows", []answer{says(1*ms, daily, 600), says(2*ms, ten, 4, 10)},
-			daily, 0, "600/24h0m0s", false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			run(t, withLocal, failover.Options{}, func(r *rig) {
-				primary := &scripted{shared: r.shared}
-				for _, a := range test.answers {
-					primary.answers = append(primary.answers, a.decision(time.Now()))
-				}
-				r.use(primary, failover.Options{Local: r.local})
-				for _, a := range test.answers {
-					r.take("a", a.plan)
-				}
-				time.Sleep(test.after)
-				d, err := r.Peek(ctx, "a", test.plan)
-				must(t, err)
-				r.wantUsed("the local engine begins with this", r.local, "a", test.plan, test.used)
-				if banned := d.Outcome == ratelimit.Banned; banned != test.banned {
-					t.Errorf("got %v, want a ban: %v", d.Outcome, test.banned)
-				}
-			})
-		})
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -153,46 +152,6 @@ func TestLongRoundTrip(t *testing.T) {
 		if s.most != 4 {
 			t.Errorf("%d batches were in flight at once, want 4", s.most)
 		}
-	})
-}
-
-func TestFullBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer(1, time.Millisecond)
-		go s.take(t.Context(), "first")
-		synctest.Wait()
-		for i := range maxGroups + 1 {
-			go s.take(t.Context(), strconv.Itoa(i))
-		}
-		time.Sleep(time.Second)
-		var sizes []int
-		for _, subjects := range s.batches() {
-			sizes = append(sizes, len(subjects))
-		}
-		if want := []int{1, maxGroups, 1}; !slices.Equal(sizes, want) {
-			t.Errorf("%d subjects after a first one were sent in batches of %v, want %v", maxGroups+1, sizes, want)
-		}
-	})
-}
-
-// A round trip has room for one more batch for each 250us of it.
-func TestBatchesInFlightFollowTheRoundTrip(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer(8, 600*time.Microsecond)
-		for range 100 { // the batcher learns how long they are
-			if err := s.take(t.Context(), "a"); err != nil {
-				t.Error(err)
-			}
-		}
-		before := len(s.batches())
-		for range 8 {
-			go s.take(t.Context(), "a")
-			synctest.Wait()
-		}
-		if n := len(s.batches()) - before; n != 3 {
-			t.Errorf("of eight calls in one instant, %d were sent, want 3 while a round trip takes 600us", n)
-		}
-		time.Sleep(time.Second)
 	})
 }
 
@@ -373,43 +332,4 @@ func TestWithdrawnCallsAreNotSent(t *testing.T) {
 			t.Errorf("after two calls were withdrawn, %v was sent, want the call that stayed", sent[1:])
 		}
 	})
-}
-
-// At rest a batcher has no goroutine: otherwise the bubble of the test would not end.
-func TestBatcherAtRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer(2, time.Millisecond)
-		for range 10 {
-			go s.take(t.Context(), "a")
-		}
-		time.Sleep(time.Second)
-		s.batcher.mu.Lock()
-		defer s.batcher.mu.Unlock()
-		if s.inFlight != 0 || len(s.queue) != 0 {
-			t.Errorf("at rest: %d batches in flight and %d queued, want none", s.inFlight, len(s.queue))
-		}
-	})
-}
-
-func TestLeave(t *testing.T) {
-	late := context.DeadlineExceeded
-	for _, test := range []struct {
-		name     string
-		state    uint32
-		err      error
-		left     bool
-		becoming uint32
-	}{
-		{"before the call is sent", queued, late, true, withdrawn},
-		{"at the deadline", sent, late, true, expired},
-		{"by cancelling", sent, context.Canceled, true, cancelled},
-		{"at the deadline, with an answer", answered, late, false, answered},
-		{"by cancelling, with an answer", answered, context.Canceled, false, answered},
-	} {
-		c := newCall()
-		c.state.Store(test.state)
-		if left := c.leave(test.err); left != test.left || c.state.Load() != test.becoming {
-			t.Errorf("%s: left %v in state %d, want %v in state %d", test.name, left, c.state.Load(), test.left, test.becoming)
-		}
-	}
 }

@@ -1,14 +1,11 @@
 package redislimit
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
-	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -64,46 +61,5 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 				t.Fatalf("%d groups were sent, want %d", sent, len(groups))
 			}
 		}
-	}
-}
-
-// used returns how many units of the first quota of plan the subject has used.
-func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 {
-	t.Helper()
-	d, err := l.Peek(context.Background(), subject, plan)
-	must(t, err)
-	return engine.Of(plan).Limit(0) - d.States[0].Remaining
-}
-
-// Refunds of one subject are sent together, whatever their cost and plan are, and none
-// of them is lost. Two equal ones are two.
-func TestRefundsOfOneBatch(t *testing.T) {
-	l, _ := serverAt(t, time.Now())
-	plans := []*ratelimit.Plan{
-		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),
-		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),
-	}
-	const kept = 5
-	_, err := l.Take(context.Background(), "a", plans[0], kept)
-	must(t, err)
-	b := new(batch)
-	for i := range 800 {
-		plan, cost := plans[i%2], int64(2+2*(i%3))
-		d, err := l.Take(context.Background(), "a", plan, cost)
-		if err != nil || !d.Allowed() {
-			t.Fatal(d.Outcome, err)
-		}
-		b.join(adjustment("a", &d, -d.Cost/2, ""), 2)
-	}
-	b.join(adjustment("a", &ratelimit.Decision{Plan: plans[0]}, -10, ""), 1) // of another window
-	b.seal()
-	l.sender.send(b.groups)
-	for _, g := range b.groups {
-		if g.err != nil {
-			t.Fatal(g.err)
-		}
-	}
-	if n := used(t, l, "a", plans[0]); n != kept {
-		t.Errorf("when all but %d units were refunded, %d are charged", kept, n)
 	}
 }

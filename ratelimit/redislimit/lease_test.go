@@ -99,25 +99,6 @@ func TestLeaseComesBackUnlessLost(t *testing.T) {
 	}
 }
 
-// A share of the next minute comes back as long as that lasts, also if the note is still there of
-// the minute before.
-func TestLeaseComesBackInTheNextMinute(t *testing.T) {
-	m, c := mini(t)
-	r := &leased{T: t, m: m, l: newLimiter(t, c), now: time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)}
-	r.plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-	for _, pause := range []time.Duration{0, 33 * time.Second} {
-		r.pass(pause)
-		r.lease(1, engine.Terms{More: 30})
-	}
-	r.pass(30 * time.Second)
-	r.lease(0, r.unspent(30))
-	d, err := r.l.Peek(ctx, "a", r.plan)
-	must(t, err)
-	if d.Remaining() != 99 {
-		t.Errorf("%d of 100 are left, want 99", d.Remaining())
-	}
-}
-
 // leases returns a function that has both lease, and give back of the answer before.
 func (p *pair) leases(plan *ratelimit.Plan) func(what string, cost, more, back int64) {
 	last := map[enginetest.Model]ratelimit.Decision{}

@@ -3,84 +3,12 @@ package sched_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/atomic"
 	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sched"
 	"github.com/animalstore/gatehouse/ratelimit/internal/interleave/sync"
 )
-
-// increments is two threads that each add one to a number, by a load and a store.
-func increments() sched.Program {
-	var n *atomic.Int64
-	add := func() { n.Store(n.Load() + 1) }
-	return sched.Program{
-		Start: func() []func() {
-			n = new(atomic.Int64)
-			return []func(){add, add}
-		},
-		End: func() string {
-			if got := n.Load(); got != 2 {
-				return fmt.Sprintf("%d, want 2", got)
-			}
-			return ""
-		},
-	}
-}
-
-func TestFindsLostUpdate(t *testing.T) {
-	if runs, failed := sched.Explore(increments(), sched.Options{}); failed != nil || runs != 2 {
-		t.Errorf("without preemptions: %d runs, failure %v; want 2 and none", runs, failed)
-	}
-	_, failed := sched.Explore(increments(), sched.Options{Preemptions: 1})
-	if failed == nil || failed.Text != "1, want 2" {
-		t.Fatalf("with one preemption: %v, want the lost update", failed)
-	}
-	again, events, err := sched.Replay(increments(), failed.Schedule)
-	if err != nil || again == nil || *again != *failed {
-		t.Errorf("replaying %q: %v, %v, want the same failure", failed.Schedule, again, err)
-	}
-	if text := sched.Print(events); !strings.Contains(text, "load") || !strings.Contains(text, "0x1") {
-		t.Errorf("the steps of %q do not show what was read and written:\n%s", failed.Schedule, text)
-	}
-}
-
-func TestFindsWhatNeverEnds(t *testing.T) {
-	var a, b *sync.Mutex
-	var flag *atomic.Bool
-	both := func(first, second **sync.Mutex) func() {
-		return func() {
-			(*first).Lock()
-			defer (*first).Unlock()
-			(*second).Lock()
-			defer (*second).Unlock()
-		}
-	}
-	for _, test := range []struct {
-		name    string
-		threads []func()
-		want    string
-	}{
-		{"deadlock", []func(){both(&a, &b), both(&b, &a)}, "deadlock: thread A waits in lock of place 1, thread B waits in lock of place 0"},
-		{"livelock", []func(){func() {
-			for !flag.Load() {
-			}
-		}}, "livelock"},
-		{"panic", []func(){func() { a.Unlock() }}, "thread A: panic: sync: unlock of unlocked mutex, at mutex.go:"},
-	} {
-		_, failed := sched.Explore(sched.Program{
-			Start: func() []func() {
-				a, b, flag = new(sync.Mutex), new(sync.Mutex), new(atomic.Bool)
-				return test.threads
-			},
-			End: func() string { return "" },
-		}, sched.Options{Preemptions: 2})
-		if failed == nil || !strings.HasPrefix(failed.Text, test.want) {
-			t.Errorf("%s: %+v, want %q", test.name, failed, test.want)
-		}
-	}
-}
 
 // Leaving out schedules loses no outcome: what random programs can answer is the
 // same with all schedules. An order of calls that says less than another one, for
