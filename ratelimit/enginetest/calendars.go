@@ -6,7 +6,6 @@ import (
 	_ "time/tzdata" // the promises are the same where the system has no time zones
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // zone returns a time zone that the package time/tzdata has.
@@ -72,45 +71,4 @@ func (e *engineTest) wantEnd(step string, d ratelimit.Decision, left int64, end 
 	if d.Reset() != end.Unix() {
 		e.Fatalf("%s: at %v the window ends at %v, want %v", step, e.now, time.Unix(d.Reset(), 0).UTC(), end)
 	}
-}
-
-func testCalendarChanges(e *engineTest) {
-	month, billing := plan(ratelimit.PerMonth(5)), plan(ratelimit.PerMonth(4).From(17))
-	april, billed := date(2026, time.April, 1, 0, 0), date(2026, time.April, 17, 0, 0)
-	inBerlin, inTokyo := plan(ratelimit.PerDay(5).In(berlin)), plan(ratelimit.PerDay(5).In(tokyo))
-	midnight := date(2026, time.April, 1, 22, 0)
-	for _, step := range []struct {
-		name string
-		at   time.Time
-		plan *ratelimit.Plan
-		left int64
-		end  time.Time
-	}{
-		{"in March", start, month, 4, april},
-		{"another billing day keeps usage and end", start, billing, 2, april},
-		{"the new billing day begins no window while the old one is open", date(2026, time.March, 18, 0, 0), billing, 1, april},
-		{"the next window ends on the billing day", april, billing, 3, billed},
-		{"and keeps that end", april, month, 3, billed},
-		{"in Berlin", april, inBerlin, 4, midnight},
-		{"a move keeps usage and end", april, inTokyo, 3, midnight},
-		{"midnight in Tokyo begins no day while the old one is open", date(2026, time.April, 1, 15, 0), inTokyo, 2, midnight},
-		{"the next day ends in Tokyo", midnight, inTokyo, 4, date(2026, time.April, 2, 15, 0)},
-	} {
-		e.set(step.at)
-		e.wantEnd(step.name, e.takeN("a", step.plan, 1), step.left, step.end)
-	}
-	if e.gaps.OneQuota {
-		return
-	}
-	both := plan(ratelimit.PerDay(9), ratelimit.PerDay(9).In(time.UTC), ratelimit.Quota{Limit: 9, Window: 36 * time.Hour}, ratelimit.PerMonth(9))
-	d := e.takeN("c", both, 1)
-	for i, want := range []time.Time{
-		date(2026, time.April, 2, 0, 0), date(2026, time.April, 3, 0, 0), date(2026, time.April, 2, 0, 0), date(2026, time.May, 1, 0, 0),
-	} {
-		if d.States[i].Remaining != 8 || d.States[i].Reset != want.Unix() && i != 1 {
-			e.Errorf("%v beside windows of fixed lengths: %+v, want 8 until %v", engine.Of(both).Quota(i), d.States[i], want)
-		}
-	}
-	d = e.takeN("c", plan(ratelimit.PerDay(9)), 3)
-	e.want("the day of the clock in UTC", d, allowed, 5)
 }

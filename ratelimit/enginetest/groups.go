@@ -71,40 +71,6 @@ func testTakeAll(e *engineTest) {
 	e.want("a subject that was only spared has used nothing", e.takeN("org", org, 1), allowed, 0)
 }
 
-func testTakeAllStrikes(e *engineTest) {
-	struck := strict(penalty())
-	roomy := ratelimit.MustPlan("roomy", penalty(), ratelimit.PerMinute(5), ratelimit.PerHour(100))
-	group := func() []ratelimit.Decision {
-		e.Helper()
-		return e.takeAll(ratelimit.Charge{Subject: "b", Plan: roomy, Cost: 1}, ratelimit.Charge{Subject: "a", Plan: struck, Cost: 1})
-	}
-	if d := group(); !d[0].Allowed() || !d[1].Allowed() {
-		e.Fatalf("the first group is %v and %v, want it allowed", d[0].Outcome, d[1].Outcome)
-	}
-	e.advance(engine.Of(roomy).Quota(0).Window) // of the quota that is not used up
-	group()
-	e.advance(penalty().Grace)
-	for left := penalty().Strikes - 1; left >= 0; left-- {
-		d := group()
-		e.want("a strike", d[1], limited, 0)
-		e.wantStruck("a strike", d[1], true)
-		if d[1].StrikesLeft != left || d[0].StrikesLeft != penalty().Strikes {
-			e.Fatalf("%d and %d strikes are left, want %d for the one that refuses, and all for the other", d[1].StrikesLeft, d[0].StrikesLeft, left)
-		}
-	}
-	d := group()
-	e.want("one strike too many", d[1], banned, 0)
-	e.wantStruck("one strike too many", d[1], true)
-	d = group()
-	e.want("during the ban", d[1], banned, 0)
-	if d[0].Outcome != ratelimit.Spared || d[0].States[0].Remaining != 5 {
-		e.Errorf("a subject beside a banned one is %v with %d left, want spared with all 5", d[0].Outcome, d[0].States[0].Remaining)
-	}
-	if engine.Deciding(d) != 1 {
-		e.Errorf("the deciding one is %d, want the banned one", engine.Deciding(d))
-	}
-}
-
 func testWrongGroups(e *engineTest) {
 	m, p := e.multiTaker(), plan(ratelimit.PerDay(10))
 	good := ratelimit.Charge{Subject: "a", Plan: p, Cost: 1}

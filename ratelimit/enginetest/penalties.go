@@ -181,27 +181,6 @@ func testGrowth(e *engineTest) {
 	}
 }
 
-func testLevelByHand(e *engineTest) {
-	banner, p := capability[engine.Banner](e), strict(penalty())
-	e.provoke(p)
-	for i, row := range []struct{ byHand, quiet, want time.Duration }{
-		{48 * time.Hour, 2 * time.Hour, 2 * time.Minute},
-		{48 * time.Hour, 2 * time.Hour, 4 * time.Minute},
-		{30 * time.Second, 2 * time.Hour, 5 * time.Minute}, // shorter than the ban that it replaces
-		{48 * time.Hour, 8 * time.Hour, 4 * time.Minute},   // two of four steps are forgiven, and one is added
-		{48 * time.Hour, 10 * time.Hour, time.Minute},      // all are
-	} {
-		if err := banner.Ban(ctx, "a", row.byHand, ""); err != nil {
-			e.Fatal(err)
-		}
-		e.advance(row.byHand + time.Second + row.quiet)
-		if d := e.provoke(p); d.Outcome != banned || e.banLength(d) != row.want {
-			e.Fatalf("ban %d, %v after one by hand for %v: got %v for %v, want banned for %v",
-				i+2, row.quiet, row.byHand, d.Outcome, e.banLength(d), row.want)
-		}
-	}
-}
-
 func testBanByHand(e *engineTest) {
 	banner, p := capability[engine.Banner](e), plan(ratelimit.PerDay(10))
 	e.take(p)
