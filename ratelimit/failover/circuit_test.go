@@ -319,14 +319,17 @@ func TestFullJournalIsLogged(t *testing.T) {
 	}
 }
 
-// A full journal has room for a subject when the windows of another one have ended.
+// A full journal has room for a subject when nothing is left of another one: its windows have
+// ended, or all was given back.
 func TestFullJournalMakesRoom(t *testing.T) {
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(5))
 	run(t, withLocal, failover.Options{JournalSize: 2}, func(r *rig) {
 		r.lose() // with a subject whose day does not end
 		r.take("a", minute)
 		time.Sleep(time.Minute)
-		r.take("b", minute)
+		d := r.take("b", minute)
+		r.adjust("b", &d, 0)
+		r.take("c", minute)
 		if s := r.Stats(); s.Pending != 2 || s.Lost != 0 {
 			r.Errorf("%d subjects are in the journal and %d charges were lost, want two and none", s.Pending, s.Lost)
 		}

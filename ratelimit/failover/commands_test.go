@@ -63,23 +63,6 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			r.regain()
 			outcome(r, "after the outage", ratelimit.Banned)
 		}},
-		{"a longer ban replaces one that the primary gave", func(r *rig) {
-			must(r, r.shared.engine.Ban(ctx, "a", time.Minute, ""))
-			r.take("a", daily)
-			r.lose()
-			here(r, r.Ban(ctx, "a", time.Hour, ""))
-			time.Sleep(30 * time.Minute)
-			outcome(r, "half an hour later", ratelimit.Banned)
-		}},
-		{"the last command holds", func(r *rig) {
-			r.lose()
-			here(r, r.Ban(ctx, "a", time.Hour, ""))
-			_, err := r.Unban(ctx, "a")
-			here(r, err)
-			outcome(r, "banned, then unbanned", ratelimit.Allowed)
-			here(r, r.Ban(ctx, "a", time.Hour, ""))
-			outcome(r, "unbanned, then banned", ratelimit.Banned)
-		}},
 		{"a reset holds here, and forgets the journal", func(r *rig) {
 			r.takeN("a", daily, 900)
 			r.lose()

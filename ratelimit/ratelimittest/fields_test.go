@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/middleware/limit"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
@@ -85,55 +83,6 @@ func TestCheckHeaders(t *testing.T) {
 				t.Errorf("CheckHeaders reports %q, want %q", got, c.fails)
 			}
 		})
-	}
-}
-
-// CheckHeaders reads what the middleware writes, and misses each field.
-func TestCheckHeadersOfDecisions(t *testing.T) {
-	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	fixed := ratelimit.MustPlan("fixed", penalty, ratelimit.PerMinute(2), ratelimit.PerDay(50))
-	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(2))
-	for _, c := range []struct {
-		name   string
-		plan   *ratelimit.Plan
-		before int // requests
-		want   ratelimittest.Fields
-	}{
-		{"admitted", fixed, 0, ratelimittest.Fields{Limit: 2, Remaining: 1}},
-		{"limited", fixed, 2, ratelimittest.Fields{Limit: 2, RetryAfter: time.Minute}},
-		{"banned", fixed, 3, ratelimittest.Fields{Limit: 2, RetryAfter: time.Hour}},
-		{"a smooth quota", smooth, 0, ratelimittest.Fields{Limit: 2, Remaining: 1}},
-		{"a smooth quota, limited", smooth, 2, ratelimittest.Fields{Limit: 2, RetryAfter: time.Second}},
-		{"without quotas", ratelimit.UnlimitedPlan("all"), 0, ratelimittest.Fields{}},
-		{"suspended", ratelimit.SuspendedPlan("none"), 0, ratelimittest.Fields{}},
-	} {
-		engine := newEngine(t, ratelimittest.NewClock(noon))
-		for range c.before {
-			engine.Take(t.Context(), "ann", c.plan, 1)
-		}
-		d, err := engine.Take(t.Context(), "ann", c.plan, 1)
-		must(t, err)
-		header := http.Header{}
-		limit.XRateLimit.Set(header, &d)
-		if got := check(t, header, c.want); got != "" {
-			t.Errorf("%s: the check reports %q about %v", c.name, got, header)
-		}
-		if c.want.Limit == 0 {
-			continue
-		}
-		delete(header, "X-Ratelimit-Banned") // which CheckHeaders leaves to the test
-		for field := range header {
-			without := header.Clone()
-			delete(without, field)
-			if check(t, without, c.want) == "" {
-				t.Errorf("%s: the check does not miss %s", c.name, field)
-			}
-		}
-		more := c.want
-		more.Remaining++
-		if check(t, header, more) == "" {
-			t.Errorf("%s: the check accepts a unit more than there is", c.name)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // A scriptCounter is a hook that counts the calls of the script.
@@ -83,25 +81,5 @@ func TestIdsAreForgotten(t *testing.T) {
 	m.FastForward(time.Second)
 	if keys := c.Keys(ctx, "*!*").Val(); len(keys) > 0 {
 		t.Errorf("ten minutes later there are %q", keys)
-	}
-}
-
-// A mark is one subject's: others may use the same one, also with the same hash tag.
-func TestMarksOfTwoSubjects(t *testing.T) {
-	_, c := mini(t)
-	l := newLimiter(t, c)
-	mark := strings.Repeat("a mark may be long", 4000)
-	for _, subject := range redislimit.SubjectsOfOneIndex(3) {
-		for range 2 {
-			must(t, addUsage(l, mark, subject, lasting(1000), [4]int64{7}, time.Now()))
-		}
-		if n := used(t, l, subject, 1000); n != 7 {
-			t.Errorf("%s has used %d after a charge of 7 units that was repeated", subject, n)
-		}
-	}
-	for _, key := range c.Keys(ctx, "*").Val() {
-		if len(key) > 200 {
-			t.Errorf("a key of %d bytes", len(key))
-		}
 	}
 }
