@@ -164,16 +164,6 @@ func TestPenaltyIsIgnored(t *testing.T) {
 	}
 }
 
-func TestScriptFlush(t *testing.T) {
-	f := newFixture(t, redisrate.Options{})
-	p := plan(ratelimit.PerMinute(2))
-	f.take("a", p, 1)
-	f.client.ScriptFlush(context.Background())
-	if got := f.take("a", p, 1).Remaining(); got != 0 {
-		t.Errorf("after SCRIPT FLUSH: %d remaining, want 0", got)
-	}
-}
-
 // The reason why smooth quotas are refused: in redis_rate a subject that uses all of
 // 1000/second gains 13 nanoseconds with each request. If this test fails because it gains
 // nothing, redis_rate can count smooth quotas.

@@ -13,7 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
@@ -47,29 +46,6 @@ func onServer(t *testing.T, rate *redis_rate.Limiter) enginetest.Engine {
 	l, err := redisrate.New(rate, redisrate.Options{Windows: allWindows})
 	must(t, err)
 	return enginetest.Engine{Limiter: l}
-}
-
-// On a server the clock moves by itself, and Remaining is exact all the same.
-func TestServerCountsDown(t *testing.T) {
-	client := clientOf(t, redistest.Start(t))
-	l, err := redisrate.New(redis_rate.NewLimiter(client), redisrate.Options{Windows: allWindows})
-	must(t, err)
-	for _, limit := range []int64{7, 60, 333, 1000} {
-		p := plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
-		for i := range limit {
-			d, err := l.Take(context.Background(), p.String(), p, 1)
-			must(t, err)
-			if got := d.Remaining(); !d.Allowed() || got != limit-1-i {
-				t.Fatalf("request %d of %d: got %v with %d remaining, want allowed with %d", i+1, limit, d.Outcome, got, limit-1-i)
-			}
-		}
-		d, err := l.Take(context.Background(), p.String(), p, 1)
-		must(t, err)
-		unit := fixedwindow.MaxLength / time.Duration(limit)
-		if d.Allowed() || d.RetryAfter > unit || d.RetryAfter < unit-time.Minute {
-			t.Errorf("over the limit of %d: got %v to wait %v, want limited and just under %v", limit, d.Outcome, d.RetryAfter, unit)
-		}
-	}
 }
 
 // clientOf returns a client that is closed when the test ends.

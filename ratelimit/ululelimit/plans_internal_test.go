@@ -31,13 +31,3 @@ func TestPlansAreBounded(t *testing.T) {
 		}
 	}
 }
-
-func TestPlansAreNamedForTheRate(t *testing.T) {
-	var p plans
-	must(t, p.init("", ratelimit.DefaultPenalty()))
-	plan, err := p.of(limiter.Rate{Formatted: "60-M", Limit: 60, Period: time.Minute})
-	must(t, err)
-	if plan.Name() != "60/minute" || plan.Penalty() != ratelimit.DefaultPenalty() {
-		t.Errorf("the plan of 60-M is %q with the penalty %+v, want 60/minute with the store's", plan.Name(), plan.Penalty())
-	}
-}
