@@ -27,6 +27,24 @@ func (h *history) step() string {
 		return h.agree(fmt.Sprint("peek ", subject, " ", plan), func(l ratelimit.Limiter) (any, error) {
 			return l.(engine.Peeker).Peek(ctx, subject, plan)
 		})
+	case n < 50:
+		return h.correct(n, subject, plan)
+	case n < 51 && h.engine.Restart != nil:
+		h.restart()
+		return ""
+	case n < 60:
+		return h.takeAll()
+	case n < 70:
+		return h.lease(subject, plan)
+	case n < 75:
+		return h.insist(subject, plan)
+	}
+	return h.take(subject, plan)
+}
+
+// correct changes what is known of a subject without a request. The number is that of step, from 34.
+func (h *history) correct(n int, subject string, plan *ratelimit.Plan) string {
+	switch {
 	case n < 36:
 		return h.reset(subject, plan)
 	case n < 41 && len(h.admitted) > 0:
@@ -41,19 +59,8 @@ func (h *history) step() string {
 		return h.agree("unban "+subject, func(l ratelimit.Limiter) (any, error) {
 			return l.(engine.Banner).Unban(ctx, subject)
 		})
-	case n < 50:
-		return h.bans()
-	case n < 51 && h.engine.Restart != nil:
-		h.restart()
-		return ""
-	case n < 60:
-		return h.takeAll()
-	case n < 70:
-		return h.lease(subject, plan)
-	case n < 75:
-		return h.insist(subject, plan)
 	}
-	return h.take(subject, plan)
+	return h.bans()
 }
 
 func (h *history) take(subject string, plan *ratelimit.Plan) string {

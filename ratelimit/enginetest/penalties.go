@@ -210,6 +210,12 @@ func testBanByHand(e *engineTest) {
 			e.Errorf("Bans: got %+v, want the two subjects with level 0, by hand", ban)
 		}
 	}
+	e.unban(banner, p)
+	e.wrongBans(banner, longest)
+}
+
+// unban ends the ban of "a", which has used a unit.
+func (e *engineTest) unban(banner engine.Banner, p *ratelimit.Plan) {
 	if unbanned, err := banner.Unban(ctx, "a"); err != nil || !unbanned {
 		e.Errorf("Unban: got %v, %v, want true", unbanned, err)
 	}
@@ -220,6 +226,10 @@ func testBanByHand(e *engineTest) {
 	if bans, _ := banner.Bans(ctx); len(bans) != 1 {
 		e.Errorf("Bans after one was unbanned: got %v, want one", bans)
 	}
+}
+
+// wrongBans fails unless bans of a wrong length, or with a wrong reason, are refused.
+func (e *engineTest) wrongBans(banner engine.Banner, longest string) {
 	for _, length := range []time.Duration{0, -time.Second, fixedwindow.MaxLength + 1} {
 		if err := banner.Ban(ctx, "b", length, ""); err == nil {
 			e.Errorf("Ban accepts a length of %v, want an error", length)
