@@ -2,8 +2,6 @@ package gatehousegrpc_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -19,42 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-// ChargeIf is asked once, about the error of the handler or a panic, with the context of the
-// handler.
-func TestChargeIf(t *testing.T) {
-	errWrong := status.Error(codes.Unauthenticated, "wrong password")
-	for name, c := range map[string]struct {
-		err  error // nil: the handler panics
-		code codes.Code
-		used int64
-	}{
-		"a failed sign-in":    {errWrong, codes.Unauthenticated, 1},
-		"an error of its own": {io.ErrUnexpectedEOF, codes.Unknown, 0},
-		"panic":               {nil, codes.Internal, 0},
-	} {
-		both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer) {
-			engine, asked := contract.NewClock().Engine(t), 0
-			opts := gatehousegrpc.Options{Options: limit.Options{Context: true}, ChargeIf: func(r *http.Request, err error) bool {
-				asked++
-				if status.Code(err) != c.code || c.err != nil && !errors.Is(err, c.err) || limit.FromContext(r.Context()) == nil {
-					t.Errorf("%s: ChargeIf gets %+v, %v; want %v, %v", name, r, err, c.code, c.err)
-				}
-				return status.Code(err) == codes.Unauthenticated
-			}}
-			handler := func(context.Context, string) (string, error) {
-				if c.err == nil {
-					panic("bug")
-				}
-				return "", c.err
-			}
-			call(t.Context(), start(t, handler, append(interceptors(recoverUnary, recoverStream), limited(t, engine, ann, opts)...)...), "hello")
-			if n := contract.Used(t, engine, "ann", contract.Two); n != c.used || asked != 1 {
-				t.Errorf("%s: %d units used, want %d; asked %d times, want once", name, n, c.used, asked)
-			}
-		})
-	}
-}
 
 // The retry policy of a client that was not written for this package.
 const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {

@@ -17,51 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
-func TestCredentials(t *testing.T) {
-	const good = goodToken
-	tests := []struct {
-		name  string
-		lines []string
-		want  bearer.Outcome
-	}{
-		{"valid", []string{"Bearer " + good}, bearer.Authenticated},
-		{"scheme in mixed case", []string{"bEaReR " + good}, bearer.Authenticated},
-		{"five spaces", []string{"Bearer     " + good}, bearer.Authenticated},
-		{"white space around the value", []string{" \tBearer " + good + "\t "}, bearer.Authenticated},
-
-		{"no field", nil, bearer.Missing},
-		{"empty", []string{""}, bearer.Missing},
-		{"scheme alone", []string{"Bearer"}, bearer.Missing},
-		{"Basic", []string{"Basic " + good}, bearer.Missing},
-		{"a scheme that begins with Bearer", []string{"Bearer2 " + good}, bearer.Missing},
-		{"no space", []string{"Bearer" + good}, bearer.Missing},
-		{"another scheme first in a list", []string{"Basic eA==, Bearer " + good}, bearer.Missing},
-
-		{"unknown token", []string{"Bearer unknown"}, bearer.Invalid},
-		{"HTAB after the scheme", []string{"Bearer\t" + good}, bearer.Invalid},
-		{"two tokens", []string{"Bearer " + good + " " + good}, bearer.Invalid},
-		{"comma at once", []string{"Bearer," + good}, bearer.Invalid},
-		{"padding inside", []string{"Bearer good=token"}, bearer.Invalid},
-		{"non-ASCII", []string{"Bearer é"}, bearer.Invalid},
-		{"two equal lines", []string{"Bearer " + good, "Bearer " + good}, bearer.Repeated},
-		{"two schemes", []string{"Basic eA==", "Bearer " + good}, bearer.Repeated},
-
-		{"store is down", []string{"Bearer down"}, bearer.Unavailable},
-		{"service is busy", []string{"Bearer busy"}, bearer.Refused},
-		{"service is maintained", []string{"Bearer maintained"}, bearer.Unavailable},
-		{"session has ended", []string{"Bearer ended"}, bearer.Invalid},
-		{"nil error", []string{"Bearer nothing"}, bearer.Unavailable},
-	}
-	auth := newAuth(bearer.Options{})
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := outcome(auth, request(tt.lines...)); got != tt.want {
-				t.Errorf("Authorization %q: %v, want %v", tt.lines, got, tt.want)
-			}
-		})
-	}
-}
-
 func TestTokenElsewhereIsNotLookedAt(t *testing.T) {
 	auth := newAuth(bearer.Options{})
 	const form = "access_token=" + goodToken
@@ -101,6 +56,8 @@ func TestProtect(t *testing.T) {
 	)
 	missing := response{401, []string{`Bearer realm="pets"`}, nil, missingBody}
 	invalid := response{401, []string{`Bearer realm="pets", error="invalid_token", error_description="The API key is not valid"`}, nil, invalidBody}
+	repeated := response{400, []string{`Bearer realm="pets", error="invalid_request", error_description="More than one Authorization header was sent"`}, nil,
+		`{"code":"invalid_request","message":"The request has more than one Authorization header. Send exactly one.","status":400}`}
 	quiet := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 	tests := []struct {
 		name  string
@@ -113,9 +70,11 @@ func TestProtect(t *testing.T) {
 		{"other scheme", []string{"Basic eA=="}, bearer.Options{}, missing},
 		{"unknown", []string{"Bearer unknown"}, bearer.Options{}, invalid},
 		{"malformed", []string{"Bearer a b"}, bearer.Options{}, invalid},
-		{"two lines", []string{"Bearer " + goodToken, "Bearer " + goodToken}, bearer.Options{}, response{400,
-			[]string{`Bearer realm="pets", error="invalid_request", error_description="More than one Authorization header was sent"`}, nil,
-			`{"code":"invalid_request","message":"The request has more than one Authorization header. Send exactly one.","status":400}`}},
+		{"a tab after the scheme", []string{"Bearer\t" + goodToken}, bearer.Options{}, invalid},
+		{"the scheme alone", []string{"Bearer"}, bearer.Options{}, missing},
+		{"a scheme that begins with Bearer", []string{"Bearer2 " + goodToken}, bearer.Options{}, missing},
+		{"two schemes", []string{"Basic eA==", "Bearer " + goodToken}, bearer.Options{}, repeated},
+		{"two lines", []string{"Bearer " + goodToken, "Bearer " + goodToken}, bearer.Options{}, repeated},
 		{"named otherwise, missing", nil, bearer.Options{TokenName: "admin token"},
 			response{401, []string{`Bearer realm="pets"`}, nil,
 				`{"code":"missing_api_key","message":"No admin token was sent. Send it as Authorization: Bearer <admin token>.","status":401}`}},
@@ -364,7 +323,7 @@ var grammar = regexp.MustCompile(`^[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+
 // is then handed on unchanged.
 func FuzzAuthorization(f *testing.F) {
 	for _, seed := range []string{
-		"", "Bearer", "Bearer ", "Bearer ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/==", "Bearer a=b", "Bearer \ta", "Bearer: a", "Bearer a%20", "bearer   abc==", "Bearer\tabc", "Bearer a b", "Bearer a, Bearer b",
+		"", "Bearer", "Bearer ", "Bearer ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/==", "Bearer a=b", "Bearer \ta", "Bearer: a", "Bearer a%20", "bearer   abc==", "Bearer\tabc", "Bearer a b", "Bearer a, Bearer b", "Bearer,a", "Basic eA==, Bearer a", "Bearer     a", " \tBearer a\t ",
 		`Bearer "a"`, "Bearer token=a", "Basic YTpi", "Bearer é", "Bearer =", "Bearerabc", " Bearer abc ", "Bearer abc\x00",
 	} {
 		f.Add(seed)

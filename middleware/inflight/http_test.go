@@ -80,29 +80,6 @@ func TestClientGoes(t *testing.T) {
 	})
 }
 
-func TestClientGoesWhileItWaits(t *testing.T) {
-	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
-		l, room := newLimiter(1, inflight.Options{Queue: 1, Wait: time.Hour}), newRoom()
-		s := start(l.Middleware(room))
-		first := make(chan int)
-		go func() { first <- get(t.Context(), s) }()
-		<-room.entered
-		ctx, cancel := context.WithCancel(t.Context())
-		go get(ctx, s)
-		waiting := func(n int) func(inflight.Stats) bool {
-			return func(s inflight.Stats) bool { return s.Waiting == n }
-		}
-		eventually(t, l, "a second request", waiting(1))
-		cancel()
-		eventually(t, l, "after its client has gone", waiting(0))
-		want(t, l, 1, 0, 1, 1)
-		close(room.leave)
-		if got := <-first; got != 200 {
-			t.Errorf("the first request: %d, want 200", got)
-		}
-	})
-}
-
 // http.TimeoutHandler answers before the handler inside it returns. Around the limiter,
 // the request counts until it does.
 func TestInsideTimeoutHandler(t *testing.T) {

@@ -275,28 +275,6 @@ func TestWrongDecisions(t *testing.T) {
 	}
 }
 
-// The client learns what its request costs and a quota that this is over, and the log has it
-// as a mistake of the client. The fields say what is left.
-func TestCostExceedsLimit(t *testing.T) {
-	var log bytes.Buffer
-	cost := int64(1)
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
-	h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
-		Cost:   func(*http.Request) int64 { return cost },
-		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
-	}, ok)
-	get(h)
-	cost = 60
-	w := get(h)
-	expect(t, w, 400, "cost_exceeds_limit", "49")
-	if want := "This request costs 60 units, but your plan allows at most 50 per day."; !strings.Contains(w.Body.String(), want) {
-		t.Errorf("body %s, want %q", w.Body, want)
-	}
-	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, "cost 60, limit 50/day") {
-		t.Errorf("log %q, want the cost and the limit at level INFO", got)
-	}
-}
-
 // The log of an invalid call says where to look, for which caller, and what is wrong.
 func TestInvalidCallsAreLogged(t *testing.T) {
 	for want, c := range map[string]ratelimit.Caller{

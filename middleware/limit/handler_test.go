@@ -59,25 +59,6 @@ func expect(t *testing.T, w *httptest.ResponseRecorder, status int, code, remain
 	}
 }
 
-func TestFieldsOnEveryResponse(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(100))
-	for name, next := range map[string]http.HandlerFunc{
-		"200":     ok,
-		"304":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) },
-		"404":     http.NotFound,
-		"500":     func(w http.ResponseWriter, r *http.Request) { quiet.Respond(w, r, errors.New("secret")) },
-		"a panic": func(http.ResponseWriter, *http.Request) { panic("secret") },
-	} {
-		h := quiet.Recover(handler(atNow(), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, next))
-		w := get(h)
-		for field, want := range map[string]string{"Limit": "100", "Remaining": "99", "Reset": "1800057600"} {
-			if got := w.Header().Values("X-RateLimit-" + field); len(got) != 1 || got[0] != want {
-				t.Errorf("%s: X-RateLimit-%s is %q, want once %q", name, field, got, want)
-			}
-		}
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 	var unset *memory.Limiter

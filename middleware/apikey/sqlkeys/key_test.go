@@ -28,26 +28,6 @@ func (unreachable) QueryContext(context.Context, string, ...any) (*sql.Rows, err
 	return nil, errors.New("the database was asked")
 }
 
-func TestActive(t *testing.T) {
-	for _, tt := range []struct {
-		name             string
-		expires, revoked time.Time
-		want             bool // at noon
-	}{
-		{"has no end", time.Time{}, time.Time{}, true},
-		{"expires later", noon.Add(1), time.Time{}, true},
-		{"expires now", noon, time.Time{}, false},
-		{"is revoked later", time.Time{}, noon.Add(1), true},
-		{"is revoked now", time.Time{}, noon, false},
-		{"is revoked after it has expired", noon.Add(-1), noon.Add(1), false},
-	} {
-		k := sqlkeys.Key{NewKey: sqlkeys.NewKey{Expires: tt.expires}, Revoked: tt.revoked}
-		if got := k.Active(noon); got != tt.want {
-			t.Errorf("a key that %s is active: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
 // A key is refused if it could not be used.
 func TestInvalidKeys(t *testing.T) {
 	table := sqlkeys.NewSQLite(unreachable{})
