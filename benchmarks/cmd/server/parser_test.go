@@ -1,10 +1,7 @@
 package main
 
 import (
-	"io"
-	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
 )
@@ -43,32 +40,5 @@ func TestParserFindsTheEndOfAnAnswer(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestAnErrorHasWhatWasReceived(t *testing.T) {
-	for _, tt := range []struct{ answer, want string }{
-		{"", "the server has closed the connection before an answer"},
-		{"HTTP/1.1 200", "the server has closed the connection after a part of an answer:\nHTTP/1.1 200"},
-		{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", "the server has closed the connection after 2 of 3 bytes of the body of an answer with status 200"},
-		{"HTTP\r\n\r\n", "the answer does not begin with HTTP/1.1 and a status:\nHTTP\r\n\r\n"},
-		{"SSH-2.0-server of another kind\r\n\r\n", "the answer does not begin with HTTP/1.1 and a status:\nSSH-2.0"},
-		{"HTTP/1.1 OK 200 200\r\n\r\n", "the answer does not begin with HTTP/1.1 and a status:\nHTTP/1.1 OK"},
-		{"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "the answer has a Content-Length of \"x\":\nHTTP/1.1 200 OK\r\n"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "the answer has no Content-Length:\nHTTP/1.1 200 OK\r\nTransfer"},
-		{"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", longestHead), "the head of the answer has more than 65536 bytes:\nHTTP/1.1 200 OK\r\nX: x"},
-	} {
-		for name, in := range map[string]io.Reader{"whole": strings.NewReader(tt.answer), "in bytes": iotest.OneByteReader(strings.NewReader(tt.answer))} {
-			if _, err := skipAnswer(in, "GET", make([]byte, 4096)); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
-				t.Errorf("%q, %s: %v, want %q", begin([]byte(tt.answer)), name, err, tt.want)
-			}
-		}
-	}
-}
-
-func TestSkipAnswer(t *testing.T) {
-	in := iotest.DataErrReader(strings.NewReader("HTTP/1.1 429 Too Many Requests\r\nContent-Length: 3\r\n\r\nabc"))
-	if status, err := skipAnswer(in, "GET", make([]byte, 20)); err != nil || status != 429 {
-		t.Errorf("skipAnswer = %d, %v, want 429", status, err)
 	}
 }

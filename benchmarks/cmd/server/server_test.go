@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestMain lets the tests start this program as bare servers.
@@ -88,41 +85,5 @@ func TestABareServerEndsWithItsInput(t *testing.T) {
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestOnlyKnownSections(t *testing.T) {
-	chosen, err := options{only: "memory, requests"}.sections()
-	if err != nil || len(chosen) != 2 || chosen[0].name != "memory" || chosen[1].name != "requests" {
-		t.Errorf("sections = %v, %v, want memory and requests", chosen, err)
-	}
-	if _, err := (options{only: "requests,speed"}).sections(); err == nil {
-		t.Error("a section that does not exist: no error")
-	}
-}
-
-func TestReport(t *testing.T) {
-	b := &bench{tables: []table{{title: "Speed", text: "Of a thing.",
-		columns: []string{"thing", "speed"}, rows: [][]string{{"a", "1"}, {"b", "2"}}}}}
-	_, got, _ := strings.Cut(b.report(), "\n")
-	want := "\n### Speed\n\nOf a thing.\n\n| thing | speed |\n|---|---:|\n| a | 1 |\n| b | 2 |\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
-}
-
-func TestMedian(t *testing.T) {
-	if m := median([]float64{5, 1, 3}); m != 3 {
-		t.Errorf("median of three = %v, want 3", m)
-	}
-	if m := median([]float64{1, 4, 2, 3}); m != 2.5 {
-		t.Errorf("median of four = %v, want 2.5", m)
-	}
-}
-
-func TestWithoutWrkTheErrorSaysHowToGetIt(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	if _, err := newBench(t.Context(), options{}); !errors.Is(err, exec.ErrNotFound) {
-		t.Errorf("newBench without wrk = %v, want %v", err, exec.ErrNotFound)
 	}
 }
