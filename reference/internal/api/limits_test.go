@@ -94,22 +94,6 @@ func TestAnonymousCallers(t *testing.T) {
 	want(t, resp, 429, "client_banned") // nobody but a trusted proxy says who a client is
 }
 
-func TestDraftHeaders(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(c *api.Config) { c.DraftHeaders = true })
-	c := s.with(s.key(t, "modern", "free"))
-	for _, target := range []string{"/v1/pets", "/v1/usage"} {
-		h := c.Get(t, target).Header
-		policy, left := h.Get("RateLimit-Policy"), h.Get("RateLimit")
-		if policy != `"minute";q=60;w=60, "day";q=1000;w=86400` || left != `"minute";r=59;t=55, "day";r=999;t=43195` {
-			t.Errorf("%s: RateLimit-Policy is %s, and RateLimit %s", target, policy, left)
-		}
-	}
-	if off := start(t, nil).Get(t, "/v1/pets").Header; off.Get("RateLimit-Policy") != "" || off.Get("RateLimit") != "" {
-		t.Errorf("the fields are %v, want none of the draft by default", off)
-	}
-}
-
 // fewUncharged lets a caller have three uncharged requests a minute, and believes
 // the client's address that a test sends.
 func fewUncharged(c *api.Config) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -19,41 +18,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
-
-// The route is the pattern, whatever part of the server answers and although its
-// middlewares copy the request.
-func TestSpansOfRequests(t *testing.T) {
-	sdk := newSDK(t)
-	h, key := newAPI(t, sdk.Observer, nil)
-	auth := "Bearer " + key
-	for _, test := range []struct {
-		method, target, authorization string
-		status                        int
-		name, route                   string
-		code                          codes.Code
-		errorType                     string
-	}{
-		{"GET", "/v1/pets", auth, 200, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
-		{"HEAD", "/v1/pets/1", auth, 200, "HEAD /v1/pets/{petId}", "/v1/pets/{petId}", codes.Unset, ""},
-		{"GET", "/v1/pets/99", auth, 404, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Unset, ""},
-		{"GET", "/v1/secrets/99", auth, 404, "GET", "", codes.Unset, ""},
-		{"BREW", "/v1/pets/1", auth, 405, "HTTP", "", codes.Unset, ""},
-		{"GET", "/openapi.json", "", 200, "GET /openapi.json", "/openapi.json", codes.Unset, ""},
-		{"GET", "/v1/pets/503", auth, 503, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "503"},
-		{"GET", "/v1/pets/666", auth, 500, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "500"}, // a panic
-	} {
-		t.Run(test.method+" "+test.target, func(t *testing.T) {
-			span, w := sdk.request(t, h, test.method, test.target, "Authorization", test.authorization)
-			got := attributes(span)
-			if w.Code != test.status || span.Name != test.name || got["http.route"] != test.route {
-				t.Errorf("status %d, span %q, http.route %q; want %d, %q, %q", w.Code, span.Name, got["http.route"], test.status, test.name, test.route)
-			}
-			if span.Status.Code != test.code || span.Status.Description != "" || got["error.type"] != test.errorType {
-				t.Errorf("the span has status %v and error.type %q, want %v and %q", span.Status, got["error.type"], test.code, test.errorType)
-			}
-		})
-	}
-}
 
 func TestSpansOfARequest(t *testing.T) {
 	sdk := newSDK(t)
