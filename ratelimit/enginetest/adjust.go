@@ -176,8 +176,14 @@ func testSmoothAdjust(e *engineTest) {
 	d = e.takeN("c", p, 4)
 	e.adjust("c", &d, 30)
 	e.wantSmooth("more than the burst is owed", e.takeN("c", p, 1), limited, 0, 30*sec, 21*sec)
+	e.advance(3 * sec)
+	e.adjust("c", &d, 8)
+	e.wantSmooth("3 of the 4 units of the charge have come back", e.takeN("c", p, 1), limited, 0, 26*sec, 17*sec)
 	e.adjust("c", &d, fixedwindow.MaxUnits)
 	e.wantSmooth("a subject owes at most the limit", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
+	d.Cost = math.MaxInt64
+	e.adjust("c", &d, 8)
+	e.wantSmooth("from the largest cost to 8 units", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
 }
 
 func testAdjustElsewhere(e *engineTest) {
