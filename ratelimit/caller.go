@@ -1,9 +1,8 @@
 package ratelimit
 
-// A Caller is the client that a request is counted for.
+// A Caller is the client that sent a request: the subject that it is counted for, and the
+// plan of that subject.
 type Caller struct {
-	// With one word more, Go no longer returns a Caller with an error in registers.
-
 	// Subject is the name that usage is counted for; it must not be empty. Each kind
 	// of caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and
 	// "network:" (clientip.NetworkSubject), so that a name which a caller chose is
@@ -32,7 +31,7 @@ type Caller struct {
 	// Kind says what the subject is. It decides how a ban is answered. A ban of one of Also
 	// is answered as one of the zero Kind.
 	Kind Kind
-}
+} // With one word more, Go would no longer return a Caller and an error in registers.
 
 // A Kind says what the subject of a [Caller] is. It decides the code and the text of the
 // response during a ban. The zero Kind is any client, with client_banned; a service without
