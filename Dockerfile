@@ -17,11 +17,13 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     build=github.com/animalstore/gatehouse/reference/internal/build; \
     GOOS=$TARGETOS GOARCH=$TARGETARCH go build -C reference -o /out/petstore -trimpath -buildvcs=false \
     -ldflags "-s -w -X $build.version=$VERSION -X $build.revision=$REVISION -X $build.date=$DATE" .
+RUN --mount=type=cache,target=/go/pkg/mod reference/licences.sh /out/LICENCES.txt
 RUN mkdir /out/data
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/petstore /usr/local/bin/petstore
+COPY --from=build /src/LICENSE /out/LICENCES.txt /usr/share/doc/petstore/
 # The folder of the SQLite file, and of usage without Redis. A server with PostgreSQL and
 # Redis writes nothing.
 COPY --from=build --chown=65532:65532 /out/data /var/lib/petstore

@@ -100,6 +100,7 @@ func checkLinkerVariables(t *testing.T, command string) {
 // release is what the tests read of .goreleaser.yaml. The command goreleaser check knows
 // the rest.
 type release struct {
+	Before struct{ Hooks []string }
 	Builds []struct {
 		Dir, Main string
 		Env       []string
@@ -141,7 +142,9 @@ func TestTheRelease(t *testing.T) {
 		t.Errorf("a release is built for %q on %q", b.Goos, b.Goarch)
 	}
 	for _, f := range append(r.Archives[0].Files, r.Nfpms[0].Contents...) {
-		missing(t, root+"/"+f.Src)
+		if !slices.Contains(r.Before.Hooks, "reference/licences.sh "+f.Src) { // which makes the file
+			missing(t, root+"/"+f.Src)
+		}
 	}
 	unit, packaged := read(t, "systemd/petstore.service"), r.Nfpms[0]
 	var installed []string
