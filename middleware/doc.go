@@ -2,8 +2,8 @@
 // handlers: a request ID, an access log, recovery from panics, limits on the body
 // and the request target, and security headers.
 //
-// A [Middleware] is a plain function, so these fit together with those of any
-// other package, and [Chain] puts them in order:
+// A [Middleware] is a plain function, so these fit together with middlewares
+// of any other package, and [Chain] puts them in order:
 //
 //	rs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
 //
@@ -21,6 +21,6 @@
 //
 // Of the packages below this one, bearer reads the credentials of the client, apikey
 // verifies them, and clientip finds its address. Package limit has rate limits of one line
-// each, inflight limits how many requests run at once, jsonbody reads request bodies, and
+// each, inflight limits concurrent requests, jsonbody reads request bodies, and
 // telemetry reports metrics and spans.
 package middleware

@@ -25,7 +25,7 @@
 //	Invalid      401     invalid_api_key  Bearer realm="pets", error="invalid_token", error_description="..."
 //	Repeated     400     invalid_request  Bearer realm="pets", error="invalid_request", error_description="..."
 //	Unavailable  503     unavailable      none, but Retry-After
-//	Refused      that of the error of the verify function, such as 429 of apikey.Verifier
+//	Refused      as the error of the verify function says, such as 429 of apikey.Verifier
 //
 // A bearer token is a secret that is sent with every request: serve it over TLS only
 // (RFC 6750 section 5.3).

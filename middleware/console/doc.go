@@ -1,7 +1,7 @@
-// Package console is a page, and JSON beside it, for the operator of a service that limits its
-// clients: the decisions a second, the clients that send the most requests and what they have
-// used of their plans, the bans in force and a way to end them, the engine, and the deprecated
-// operations with the clients that still use them.
+// Package console is a page for the operator of a service that limits its clients, and the same
+// as JSON. It shows the decisions a second, and the clients that send the most requests with what
+// they have used of their plans. It lists the bans in force and ends them. It also shows the
+// engine, and the deprecated operations with the clients that still use them.
 //
 //	ops, err := console.New(engine, console.Options{Title: "pets"})
 //	...
@@ -16,10 +16,10 @@
 //	GET  /console/console.json   the same as JSON
 //	POST /console/unban          ends the ban of the form value subject (303 to the page; 404: there is none)
 //
-// The form value is percent-encoded: the JSON has it beside each ban as unban. With ?last=day, the
-// busiest clients are those of the last day, and otherwise of the last minute. What an engine cannot
+// The form value is percent-encoded: the JSON has it beside each ban as unban. With ?last=day, it
+// shows the busiest clients of the last day, and otherwise of the last minute. What an engine cannot
 // do is not shown: without a engine.Banner there are no bans, and without an engine.Peeker the
-// console does not say what clients have used. The numbers of an engine are those of its method Stats.
+// console does not say what clients have used. The numbers of an engine come from its method Stats.
 //
 // Each process counts the decisions that it makes, from its start on. Their sums are exact, but one
 // can be missing until the next second. One client is counted for the last 50 to 60 seconds, and
@@ -31,5 +31,5 @@
 // The page works without scripts, by keyboard, light and dark, and from 360 pixels on. Its
 // Content-Security-Policy allows scripts and styles only from files of its own origin. Changes that
 // a browser sends for a page of another origin are refused (http.CrossOriginProtection). A proxy
-// in front must keep the Host field, or those of the page itself can be refused, too.
+// in front must keep the Host field, or changes from the page itself can be refused too.
 package console

@@ -1,5 +1,5 @@
-// Package inflight limits how many requests run at once: those of a subject, such as an
-// owner or a network, and those of the process.
+// Package inflight limits how many requests run at the same time, for each subject, such as
+// an owner or a network, and in the whole process.
 //
 //	process, err := inflight.NewProcess(500, inflight.Options{})
 //	...
@@ -10,7 +10,7 @@
 //	handler = process.Middleware(auth.Identify(perOwner.Middleware(handler)))
 //
 // A rate limit does not do this: if a client may send 60 requests per minute, and each
-// takes a minute, all 60 run at once. A request beyond the limit is answered with
+// takes a minute, all 60 run together. A request beyond the limit is answered with
 //
 //	code                          status  by
 //	too_many_concurrent_requests  429     New
@@ -30,7 +30,7 @@
 //   - [http.TimeoutHandler] returns while the handler inside it still runs. Place it
 //     outside the limiter.
 //   - A client may receive its whole response just before the handler returns. If it
-//     then sends its next request at once, that request can be refused. A queue of one
+//     then sends its next request immediately, that request can be refused. A queue of one
 //     request prevents this.
 //
 // The handler gets the same ResponseWriter and request as the middleware. Place a limit

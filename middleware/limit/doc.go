@@ -10,9 +10,9 @@
 // A request is charged to all quotas or, if it is denied, to none. Bans are part of plans.
 // The arguments are part of the program, so these functions panic if they are wrong.
 //
-// What is answered outside of the middleware is not counted, such as a 401 of an
-// authentication that refuses requests before they get there, and in a group of a router
-// the 404 of an unknown path. [New] says which order counts these too.
+// Responses sent outside of the middleware are not counted. Examples are a 401, if the
+// authentication refuses requests before they get there, and the 404 of an unknown path in a
+// group of a router. [New] says which order counts these too.
 //
 // Each call makes an engine of its own (package memory: a million subjects at most, that is
 // users or networks, of about 44 bytes each). To count several routes together, use the
@@ -31,7 +31,7 @@
 //
 //   - the engine: limits shared by processes (redislimit), usage that survives a restart
 //     (memory.Open), bans made by hand (Ban, Unban);
-//   - the function, around that of Identify or alone: several subjects for one request, an
+//   - the function, around the one that Identify returns or alone: several subjects for one request, an
 //     error as the answer, an API key's own plan (apikey);
 //   - the number of limits: a second one on the same engine, such as a smaller one for
 //     /search, needs an Options.Name, and then counts and bans apart from the first;

@@ -24,7 +24,7 @@
 //
 //   - Units in the share of another process are refused here, and may stay unused: at most a
 //     hundredth of the limit for each process. A share that gets no requests for a second is
-//     given back. That of a process that is killed is lost until its windows end, and so are
+//     given back. The share of a killed process is lost until its windows end, and so are
 //     units that were on their way back when the engine did not answer.
 //   - A share is given back in the background when its subject gets requests with another plan
 //     or further charges. Until then the engine refuses its units to them.

@@ -13,7 +13,7 @@
 //
 // # Throughput
 //
-// A call that finds no batch in flight is sent at once; calls that come meanwhile are
+// A call that finds no batch in flight is sent immediately. Calls that come meanwhile are
 // sent together in the next batch. In a batch, up to 64 subjects that take the same
 // cost under the same *Plan share one call of the script (in a cluster: those with one
 // hash tag), and all requests of one subject, or with the same charges, are decided
