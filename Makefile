@@ -40,14 +40,19 @@ test-long: ## all tests of the packages in which some take long, under the race 
 test-32bit: ## tests where integers have 32 bits (amd64 runs them)
 	.ci/test-32bit
 
+# The files of the script of redislimit, in the order in which Redis runs them.
+script = format.lua fast.lua lease.lua rules.lua operations.lua
+
 .PHONY: lint
-lint: .bin/golangci-lint ## gofmt, go vet, also for Windows and macOS, and golangci-lint
+lint: .bin/golangci-lint ## gofmt, go vet, also for Windows and macOS, golangci-lint, and luacheck
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; }
 	go vet -tags long work
 	GOOS=windows go vet -tags long work
 	GOOS=darwin go vet -tags long work
 	.bin/golangci-lint run $$(go list -m -f '{{.Dir}}/...')
+	@command -v luacheck >/dev/null || { echo "luacheck is not installed: the Lua scripts are not checked"; exit 0; }; \
+		cd ratelimit/redislimit && cat $(script) | luacheck -q - && luacheck -q slots
 
 .PHONY: tidy
 tidy: ## check that go mod tidy would change nothing

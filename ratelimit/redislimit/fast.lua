@@ -90,7 +90,8 @@ if grouped then fronts, afters, expiries, refused, written = {}, {}, {}, {}, {} 
 -- What only denials need: the time, made by the first one, and a plan's penalty.
 local four, ms, ms_bytes, now_bytes, allowance, grace, decay, punished
 -- The place of the next group is at: in the argument, or its subject.
-local k, number, members, requests, last = 0, 1, 1, 1, grouped and #arg or subjects
+local k
+local number, members, requests, last = 1, 1, 1, grouped and #arg or subjects
 if not grouped then at = 1 end
 while takes and at <= last do
   if grouped then
@@ -129,7 +130,8 @@ while takes and at <= last do
       end
     end
 
-    if not known or byte(v) == 255 or n > quotas or n % 1 ~= 0 or values[k] == '' or grouped and v == '' and call('EXISTS', KEYS[k]) == 1 then
+    if not known or byte(v) == 255 or n > quotas or n % 1 ~= 0 or values[k] == '' or
+      grouped and v == '' and call('EXISTS', KEYS[k]) == 1 then
       known = false
       break
     end
@@ -154,7 +156,8 @@ while takes and at <= last do
       if q <= fixed then
         if there and not open and ending <= now then
           ended, used = true, 0
-        elseif there and not open and sub(v, 8 * w - 11, 8 * w - 8) ~= sub(heads, 8 * q - 3, 8 * q) then -- it is in the future
+        elseif there and not open and sub(v, 8 * w - 11, 8 * w - 8) ~= sub(heads, 8 * q - 3, 8 * q) then
+          -- it is in the future
           w = n + 2
           break
         end

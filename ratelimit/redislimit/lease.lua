@@ -21,7 +21,8 @@ if op == 'p' and counts ~= '' and fixed == quotas then
   end
   if known and sub(counts, 12, 15) == sub(note, 1, 4) then
     back = number(counts, 17)
-    known = sub(counts, 21, 21 + 8 * quotas) == char(quotas) .. heads and #counts == 30 + 8 * quotas and sub(counts, -4) == '\0\0\0\0'
+    known = sub(counts, 21, 21 + 8 * quotas) == char(quotas) .. heads and
+      #counts == 30 + 8 * quotas and sub(counts, -4) == '\0\0\0\0'
   end
 
   -- The units that each window has used, and how many the share has.
@@ -56,6 +57,7 @@ if op == 'p' and counts ~= '' and fixed == quotas then
     elseif fresh ~= v then
       call('SET', KEYS[1], fresh, 'KEEPTTL')
     end
-    return time[1] .. ' ' .. time[2] .. ' a' .. char(#fresh + 12) .. fresh .. '\0\0\0\0' .. four(share) .. sub(note, 1, 4)
+    return time[1] .. ' ' .. time[2] .. ' a' .. char(#fresh + 12) .. fresh .. '\0\0\0\0' ..
+      four(share) .. sub(note, 1, 4)
   end
 end

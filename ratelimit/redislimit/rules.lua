@@ -208,7 +208,9 @@ end
 
 -- clear forgets the record.
 local function clear()
-  for _, field in ipairs({'first', 'strikes', 'level', 'ban_ends', 'since', 'ban_length', 'expires'}) do subject[field] = 0 end
+  for _, field in ipairs({'first', 'strikes', 'level', 'ban_ends', 'since', 'ban_length', 'expires'}) do
+    subject[field] = 0
+  end
 end
 
 -- read makes subject k the one at hand, with all that its value has.
@@ -244,7 +246,9 @@ local function read_open(k)
     local w = windows[i]
     local s, f = full(w)
     if w.length < SMOOTH then w.ending = min(w.ending, ahead(w.length)) end
-    if w.length < SMOOTH and w.ending <= now or w.length >= SMOOTH and not later(s, f, now, fraction) then remove(windows, i) end
+    if w.length < SMOOTH and w.ending <= now or w.length >= SMOOTH and not later(s, f, now, fraction) then
+      remove(windows, i)
+    end
   end
 end
 
