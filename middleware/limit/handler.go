@@ -101,6 +101,68 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.passed.left.Load() > 0 {
 		g.passed.note(r, c.Subject)
 	}
+	d, all, err := g.decide(r, &c)
+	cancelled := cancelledBy(r, err)
+	if g.Observe != nil && !cancelled {
+		g.Observe(r, c, d, err)
+	}
+	what := g.verdict(&d, err, cancelled)
+	g.setHeaders(w.Header(), &d, all.decisions, what)
+	switch what {
+	case failed:
+		g.respondError(w, r, c.Subject, &d, err)
+	case denied:
+		g.deny(w, r, c.Kind, all, &d)
+	case admitted, letPass:
+		if g.ChargeIf == nil && !g.Context {
+			g.next.ServeHTTP(w, r)
+			return
+		}
+		g.serve(w, r, c, d, all, what == admitted && (all.charges != nil || metered(c.Plan)))
+	}
+}
+
+// A verdict is what becomes of a request of a known caller.
+type verdict uint8
+
+const (
+	admitted verdict = iota // by the engine, or by an unlimited plan: it is served
+	letPass                 // it is served although it was denied or not decided
+	denied                  // it is answered with the denial
+	failed                  // it is answered with the error: nothing was decided
+)
+
+// verdict returns what becomes of a request, from the decision or from the error in its place.
+func (g *limitHandler) verdict(d *ratelimit.Decision, err error, cancelled bool) verdict {
+	switch {
+	case err == nil && d.Allowed():
+		return admitted
+	case g.Shadow:
+		return letPass
+	case err == nil:
+		return denied
+	case g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid) && !cancelled:
+		return letPass
+	}
+	return failed
+}
+
+// setHeaders sets the header fields, which in shadow mode leave those of a middleware further
+// out as they are. A request that is served although it was denied need not be retried.
+func (g *limitHandler) setHeaders(h http.Header, d *ratelimit.Decision, all []ratelimit.Decision, what verdict) {
+	if g.Shadow && (h[fieldLimit] != nil || h[fieldPolicy] != nil) {
+		return
+	}
+	g.Headers.Set(h, d, all...)
+	if what == letPass && !d.Allowed() {
+		delete(h, fieldRetryAfter)
+		delete(h, fieldBanned)
+	}
+}
+
+// decide charges a request of c, or denies it. The decision is the one that the response shows,
+// also beside an error. The charges are empty if the caller has one.
+func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller) (d ratelimit.Decision, all charged, err error) {
 	plan, cost := c.Plan, int64(1)
 	if g.Cost != nil {
 		cost = g.Cost(r)
@@ -108,14 +170,12 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.Shadow && plan != nil {
 		plan = plan.WithoutPenalty()
 	}
-	var d ratelimit.Decision
-	var all charged // empty: the caller has one charge
 	// Engines check as well, but an engine that does not must not admit an invalid call.
 	switch err = plan.Check(c.Subject, cost); {
 	case err != nil:
 		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	case len(c.Also) > 0:
-		d, all, err = g.takeAll(r, c, plan, cost)
+		d, all, err = g.takeAll(r, *c, plan, cost)
 	case !metered(plan):
 		d, err = engine.Decide(c.Subject, plan, cost) // the plan alone
 	default:
@@ -128,29 +188,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), charged{}
 	}
 	d.Weighted = g.Cost != nil
-	cancelled := cancelledBy(r, err)
-	if g.Observe != nil && !cancelled {
-		g.Observe(r, c, d, err)
-	}
-	admitted := err == nil && d.Allowed()
-	pass := admitted || g.Shadow || err != nil && g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid) && !cancelled
-	if h := w.Header(); !g.Shadow || h[fieldLimit] == nil && h[fieldPolicy] == nil {
-		g.Headers.Set(h, &d, all.decisions...)
-		if pass && !d.Allowed() {
-			delete(h, fieldRetryAfter)
-			delete(h, fieldBanned)
-		}
-	}
-	switch {
-	case !pass && err != nil:
-		g.respondError(w, r, c.Subject, &d, err)
-	case !pass:
-		g.deny(w, r, c.Kind, all, &d)
-	case g.ChargeIf != nil || g.Context:
-		g.serve(w, r, c, d, all, admitted && (all.charges != nil || metered(plan)))
-	default:
-		g.next.ServeHTTP(w, r)
-	}
+	return d, all, err
 }
 
 // cancelledBy reports whether err comes from the client of r, which has disconnected.
