@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -83,6 +84,12 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, passed: passed}
 	}, nil
 }
+
+// made is how many limits New has made.
+var made atomic.Int64
+
+// manyLimits is at how many the log says that a service makes one for each request.
+const manyLimits = 1000
 
 type limitHandler struct {
 	Options

@@ -5,16 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync/atomic"
-
-	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-// made is how many limits New has made.
-var made atomic.Int64
-
-const manyLimits = 1000
 
 // passages notices requests that pass a limit twice, since it is mounted on a router and on
 // one of its groups, for instance. That may be wanted, and is known too late for an error of
@@ -43,22 +35,5 @@ func (p *passages) note(r *http.Request, subject string) {
 	}
 	if p.left.Add(-1) <= 0 {
 		p.last.Store(nil)
-	}
-}
-
-// named returns identify with the name in front of all subjects.
-func named(name string, identify func(*http.Request) (ratelimit.Caller, error)) func(*http.Request) (ratelimit.Caller, error) {
-	return func(r *http.Request) (ratelimit.Caller, error) {
-		c, err := identify(r)
-		if c.Subject != "" {
-			c.Subject = name + "/" + c.Subject
-		}
-		c.Also = slices.Clone(c.Also) // identify may return it for several requests
-		for i := range c.Also {
-			if s := &c.Also[i].Subject; *s != "" {
-				*s = name + "/" + *s
-			}
-		}
-		return c, err
 	}
 }

@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -109,4 +110,21 @@ func (o *Options) validate(l ratelimit.Limiter) error {
 		return fmt.Errorf("limit: Options.Headers must be NoHeaders, or XRateLimit and DraftRateLimit combined, got %d", o.Headers)
 	}
 	return nil
+}
+
+// named returns identify with the name in front of all subjects.
+func named(name string, identify func(*http.Request) (ratelimit.Caller, error)) func(*http.Request) (ratelimit.Caller, error) {
+	return func(r *http.Request) (ratelimit.Caller, error) {
+		c, err := identify(r)
+		if c.Subject != "" {
+			c.Subject = name + "/" + c.Subject
+		}
+		c.Also = slices.Clone(c.Also) // identify may return it for several requests
+		for i := range c.Also {
+			if s := &c.Also[i].Subject; *s != "" {
+				*s = name + "/" + *s
+			}
+		}
+		return c, err
+	}
 }
