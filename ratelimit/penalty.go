@@ -74,6 +74,13 @@ func (p Penalty) validate() error {
 		return mustBe("Penalty.Grace", "whole milliseconds from 0s to 1h", p.Grace)
 	case p.Decay != 0 && !isWholeSeconds(p.Decay):
 		return mustBe("Penalty.Decay", wholeSeconds, p.Decay)
+	}
+	return p.validateBans()
+}
+
+// validateBans checks how long bans last.
+func (p Penalty) validateBans() error {
+	switch {
 	case !isWholeSeconds(p.Ban):
 		return mustBe("Penalty.Ban", wholeSeconds, p.Ban)
 	case p.Growth < 1 || p.Growth > 100:
