@@ -80,7 +80,7 @@ func (w *Waiter) Wait(ctx context.Context, subject string, plan *Plan, cost int6
 	plan = plan.WithoutPenalty()
 	deadline, _ := ctx.Deadline()
 	t := w.join(subject, deadline, nil)
-	if t == nil {
+	if t == nil { // nobody waits: the request may not have to
 		d, err := w.limiter.Take(ctx, subject, plan, cost)
 		if err == nil && !d.Allowed() {
 			err = hopeless(&d, deadline)
@@ -99,11 +99,17 @@ func (w *Waiter) Wait(ctx context.Context, subject string, plan *Plan, cost int6
 	if t.failure != nil {
 		return w.latest(t), t.failure
 	}
+	return w.takeFirst(ctx, t, plan, cost, deadline)
+}
+
+// takeFirst asks the engine for t, which is first in its queue, until the request is admitted
+// or need not wait any longer.
+func (w *Waiter) takeFirst(ctx context.Context, t *ticket, plan *Plan, cost int64, deadline time.Time) (Decision, error) {
 	for {
 		if err := sleep(ctx, t.pause); err != nil {
 			return w.latest(t), err
 		}
-		d, err := w.limiter.Take(ctx, subject, plan, cost)
+		d, err := w.limiter.Take(ctx, t.subject, plan, cost)
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, ErrInvalid) {
 				w.failOthers(t, err)
