@@ -108,7 +108,9 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.passed.left.Load() > 0 {
 		g.passed.note(r, c.Subject)
 	}
-	d, all, err := g.decide(r, &c)
+	var d ratelimit.Decision
+	var all charged
+	err = g.decide(r, &c, &d, &all)
 	cancelled := cancelledBy(r, err)
 	if g.Observe != nil && !cancelled {
 		g.Observe(r, c, d, err)
@@ -167,9 +169,10 @@ func (g *limitHandler) setHeaders(h http.Header, d *ratelimit.Decision, all []ra
 	}
 }
 
-// decide charges a request of c, or denies it. The decision is the one that the response shows,
-// also beside an error. The charges are empty if the caller has one.
-func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller) (d ratelimit.Decision, all charged, err error) {
+// decide charges a request of c, or denies it. It sets d, also beside an error, to the decision
+// that the response shows, and all, unless the caller has one charge. They are not results,
+// since both are large, and would be copied for each request.
+func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller, d *ratelimit.Decision, all *charged) (err error) {
 	plan, cost := c.Plan, int64(1)
 	if g.Cost != nil {
 		cost = g.Cost(r)
@@ -180,22 +183,22 @@ func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller) (d ratelimit
 	// Engines check as well, but an engine that does not must not admit an invalid call.
 	switch err = plan.Check(c.Subject, cost); {
 	case err != nil:
-		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
+		*d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	case len(c.Also) > 0:
-		d, all, err = g.takeAll(r, *c, plan, cost)
+		*d, *all, err = g.takeAll(r, *c, plan, cost)
 	case !metered(plan):
-		d, err = engine.Decide(c.Subject, plan, cost) // the plan alone
+		*d, err = engine.Decide(c.Subject, plan, cost) // the plan alone
 	default:
-		if d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err != nil {
-			d = g.fallbackDecision(r, c.Subject, plan, cost, err)
+		if *d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err != nil {
+			*d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 		}
 	}
-	if err == nil && !d.Allowed() && !answerable(&d) {
-		err = fmt.Errorf("%w, which %T returned", errUnanswerable(&d), g.limiter)
-		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), charged{}
+	if err == nil && !d.Allowed() && !answerable(d) {
+		err = fmt.Errorf("%w, which %T returned", errUnanswerable(d), g.limiter)
+		*d, *all = g.fallbackDecision(r, c.Subject, plan, cost, err), charged{}
 	}
 	d.Weighted = g.Cost != nil
-	return d, all, err
+	return err
 }
 
 // cancelledBy reports whether err comes from the client of r, which has disconnected.
