@@ -23,7 +23,7 @@ type Caller struct {
 	// that many requests share last, and give them plans without a penalty: a ban of
 	// everybody denies all requests. They also limit a caller whose own plan is unlimited.
 	//
-	// If the request is given back, all its charges are. limit.Reservation.Settle changes the
+	// If the request is given back, all its charges are. limit.Settlement.Settle changes the
 	// charges whose Cost is 0, and the caller's own. A request with one or two further
 	// charges costs one allocation more, with three or more it costs three.
 	Also []Charge

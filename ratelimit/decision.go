@@ -15,10 +15,10 @@ const (
 	Limited                      // a quota is exhausted; nothing was charged
 	Banned                       // the subject is banned, or was banned by this request; nothing was charged
 	Suspended                    // the plan refuses every request; nothing was charged
-	Spared                       // the subject could be charged, but was not, since another one was refused; see [TakeAll]
+	Skipped                      // the subject could be charged, but was not, since another one was refused; see [TakeAll]
 )
 
-// String returns "allowed", "limited", "banned", "suspended", "spared" or "undecided".
+// String returns "allowed", "limited", "banned", "suspended", "skipped" or "undecided".
 func (o Outcome) String() string {
 	switch o {
 	case Allowed:
@@ -29,8 +29,8 @@ func (o Outcome) String() string {
 		return "banned"
 	case Suspended:
 		return "suspended"
-	case Spared:
-		return "spared"
+	case Skipped:
+		return "skipped"
 	}
 	return "undecided"
 }
@@ -66,11 +66,11 @@ type Decision struct {
 	// was one strike too many and started the ban. It is false for requests within the
 	// grace and during a ban, in shadow mode, and for an engine that counts no strikes.
 	Struck bool
-	// Weighted says that requests of the service differ in cost, so that texts count units
+	// CountsUnits says that requests of the service differ in cost, so that texts count units
 	// and not requests. The middleware sets it if limit.Options.Cost is set.
-	Weighted bool
-	Plan     *Plan // nil if nothing was decided
-	Cost     int64 // units that the request costs
+	CountsUnits bool
+	Plan        *Plan // nil if nothing was decided
+	Cost        int64 // units that the request costs
 	// Time is the engine's clock when it decided, in Unix nanoseconds; 0 if the plan
 	// decided alone, see [SuspendedPlan].
 	Time int64

@@ -16,13 +16,13 @@ var noon = at(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 func ExampleCharge() {
 	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10))
 	traffic := ratelimit.MustPlan("traffic", ratelimit.Penalty{}, ratelimit.PerDay(500))
-	engine, err := memory.New(noon)
+	limiter, err := memory.New(noon)
 	if err != nil {
 		panic(err)
 	}
 	for _, megabytes := range []int64{300, 300, 100} {
 		var decisions [2]ratelimit.Decision
-		err := ratelimit.TakeAll(context.Background(), engine, []ratelimit.Charge{
+		err := ratelimit.TakeAll(context.Background(), limiter, []ratelimit.Charge{
 			{Subject: "user:ann", Plan: user, Cost: 1},
 			{Subject: "organisation:7", Plan: traffic, Cost: megabytes},
 		}, decisions[:])
@@ -34,7 +34,7 @@ func ExampleCharge() {
 	}
 	// Output:
 	// 300 MB: ann allowed, 9 left; organisation allowed, 200 left
-	// 300 MB: ann spared, 9 left; organisation limited, 200 left
+	// 300 MB: ann skipped, 9 left; organisation limited, 200 left
 	// 100 MB: ann allowed, 8 left; organisation allowed, 100 left
 }
 
@@ -43,20 +43,20 @@ func ExampleCharge() {
 func Example_adjust() {
 	ctx := context.Background()
 	plan := ratelimit.MustPlan("messages", ratelimit.Penalty{}, ratelimit.PerDay(100))
-	engine, err := memory.New(noon)
+	limiter, err := memory.New(noon)
 	if err != nil {
 		panic(err)
 	}
-	d, err := engine.Take(ctx, "user:ann", plan, 1)
+	d, err := limiter.Take(ctx, "user:ann", plan, 1)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(d.Outcome, d.Remaining(), "left")
 
-	if err := engine.Adjust(ctx, "user:ann", &d, 0, ""); err != nil {
+	if err := limiter.Adjust(ctx, "user:ann", &d, 0, ""); err != nil {
 		panic(err)
 	}
-	now, err := engine.Peek(ctx, "user:ann", plan)
+	now, err := limiter.Peek(ctx, "user:ann", plan)
 	if err != nil {
 		panic(err)
 	}
@@ -72,24 +72,24 @@ func Example_adjustByHand() {
 	ctx := context.Background()
 	plan := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(400), ratelimit.PerMonth(10_000).From(17))
 	month := ratelimit.MustPlan("pro", ratelimit.Penalty{}, ratelimit.PerMonth(10_000).From(17))
-	engine, err := memory.New(noon) // redislimit and failover can do the same
+	limiter, err := memory.New(noon) // redislimit and failover can do the same
 	if err != nil {
 		panic(err)
 	}
-	if _, err := engine.Take(ctx, "customer:17", plan, 400); err != nil {
+	if _, err := limiter.Take(ctx, "customer:17", plan, 400); err != nil {
 		panic(err)
 	}
 
-	d, err := engine.Peek(ctx, "customer:17", month)
+	d, err := limiter.Peek(ctx, "customer:17", month)
 	if err != nil {
 		panic(err)
 	}
 	d.Outcome, d.Cost = ratelimit.Allowed, 300 // also if the customer is limited
-	if err := engine.Adjust(ctx, "customer:17", &d, 0, ""); err != nil {
+	if err := limiter.Adjust(ctx, "customer:17", &d, 0, ""); err != nil {
 		panic(err)
 	}
 
-	now, err := engine.Peek(ctx, "customer:17", plan)
+	now, err := limiter.Peek(ctx, "customer:17", plan)
 	if err != nil {
 		panic(err)
 	}

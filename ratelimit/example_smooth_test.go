@@ -14,7 +14,7 @@ import (
 // windows beside it bound the day.
 func ExampleQuota_Smooth() {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
-	engine, err := memory.New(memory.Options{Now: clock.Now})
+	limiter, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		panic(err)
 	}
@@ -22,7 +22,7 @@ func ExampleQuota_Smooth() {
 	fmt.Println(plan)
 
 	take := func() {
-		d, err := engine.Take(context.Background(), "owner:17", plan, 1)
+		d, err := limiter.Take(context.Background(), "owner:17", plan, 1)
 		if err != nil {
 			panic(err)
 		}

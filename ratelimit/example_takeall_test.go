@@ -37,7 +37,7 @@ func ExampleTakeAll() {
 	// Output:
 	// user: allowed, 1 left; everybody: allowed, 2 left; ann's user decides, retry after 0s
 	// user: allowed, 0 left; everybody: allowed, 1 left; ann's user decides, retry after 0s
-	// user: limited, 0 left; everybody: spared, 1 left; ann's user decides, retry after 17s
+	// user: limited, 0 left; everybody: skipped, 1 left; ann's user decides, retry after 17s
 	// user: allowed, 1 left; everybody: allowed, 0 left; bob's everybody decides, retry after 0s
-	// user: spared, 1 left; everybody: limited, 0 left; bob's everybody decides, retry after 17s
+	// user: skipped, 1 left; everybody: limited, 0 left; bob's everybody decides, retry after 17s
 }

@@ -104,10 +104,10 @@ func live(t *testing.T, c client, penalty ratelimit.Penalty) (total day) {
 	plan := ratelimit.MustPlan("free", penalty, ratelimit.PerMinute(60), ratelimit.PerDay(10_000))
 	start := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 	clock := ratelimittest.NewClock(start)
-	engine, err := memory.New(memory.Options{Now: clock.Now})
+	limiter, err := memory.New(memory.Options{Now: clock.Now})
 	must(t, err)
 	for clock.Now().Before(start.Add(24 * time.Hour)) {
-		d, err := engine.Take(t.Context(), "client", plan, 1)
+		d, err := limiter.Take(t.Context(), "client", plan, 1)
 		must(t, err)
 		total.sent++
 		switch d.Outcome {

@@ -19,7 +19,7 @@ type Charge struct {
 // TakeAll makes all charges, or none if one of them is refused, and sets decisions[i]
 // to the decision about charges[i]; Deciding of package engine finds the one to show. If
 // all are made, every decision is [Allowed]. Otherwise the decisions of the refused ones are [Limited],
-// [Banned] or [Suspended], and those may be strikes; the others are [Spared]: they show
+// [Banned] or [Suspended], and those may be strikes; the others are [Skipped]: they show
 // what the subject has left, or are zero if the engine was not asked. Put subjects that
 // many requests share last.
 //
@@ -92,7 +92,7 @@ func takeMetered(ctx context.Context, l Limiter, charges []Charge, decisions []D
 	}
 	for i := range decisions {
 		if suspended && charges[i].Plan.alone() == Allowed {
-			decisions[i].Outcome = Spared
+			decisions[i].Outcome = Skipped
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 // A Waiter delays requests until they are admitted, where [Limiter.Take] denies them.
 // It is meant for jobs and for calls of other services:
 //
-//	waiter := ratelimit.NewWaiter(engine)
+//	waiter := ratelimit.NewWaiter(limiter)
 //	...
 //	if _, err := waiter.Wait(ctx, "job:reindex", plan, 1); err != nil {
 //		return err

@@ -19,14 +19,14 @@ import (
 // A service that allows each network one call a day.
 func Example() {
 	plan := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerDay(1))
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	identify := func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}
-	limited, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
+	limited, err := gatehouseconnect.New(limiter, identify, gatehouseconnect.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package gatehouseconnect limits the calls of a Connect server, and authenticates them
 // by bearer tokens, in the Connect, gRPC and gRPC-Web protocols:
 //
-//	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
+//	limit, err := gatehouseconnect.New(limiter, identify, gatehouseconnect.Options{})
 //	path, handler := petsv1connect.NewPetsHandler(pets{}, connect.WithInterceptors(
 //		gatehouseconnect.NewIdentify(auth), limit, gatehouseconnect.NewRequire(auth)))
 //
@@ -29,7 +29,7 @@
 // also works inside the middleware Identify of package bearer.
 //
 // A stream is charged once, when it opens, however many messages it carries;
-// Options.Context is for services that settle its cost when it ends. That counts in the
+// Options.Settle is for services that settle its cost when it ends. That counts in the
 // windows in which the stream opened, if they are still open. To limit the messages of
 // long streams, call Take of the engine, or a ratelimit.Waiter, for each. Package
 // ratelimit/redislimit/slots limits how many streams a client has open at once. The server

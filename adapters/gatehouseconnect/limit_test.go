@@ -146,7 +146,7 @@ func TestChargeIf(t *testing.T) {
 	} {
 		everyClient(t, func(t *testing.T, cl client) {
 			engine, asked := contract.NewClock().Engine(t), 0
-			opts := gatehouseconnect.Options{Options: limit.Options{Context: true}, ChargeIf: func(r *http.Request, err error) bool {
+			opts := gatehouseconnect.Options{Options: limit.Options{Settle: true}, ChargeIf: func(r *http.Request, err error) bool {
 				asked++
 				if !c.panics && !errors.Is(err, c.err) || connect.CodeOf(err) != connect.CodeOf(c.err) || limit.FromContext(r.Context()) == nil {
 					t.Errorf("%s: ChargeIf gets %+v, %v; want %v", name, r, err, c.err)

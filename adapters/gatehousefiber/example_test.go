@@ -15,14 +15,14 @@ import (
 )
 
 func Example() {
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	source := clientip.FromRemoteAddr() // behind proxies: clientip.FromXForwardedFor
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(2))
-	limited, err := gatehousefiber.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := gatehousefiber.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: free}, nil
 	}, limit.Options{})
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package gatehousefiber limits the requests of a Fiber service:
 //
-//	limited, err := gatehousefiber.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+//	limited, err := gatehousefiber.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 //		return ratelimit.Caller{Subject: "user:" + userOf(gatehousefiber.Ctx(r)), Plan: free}, nil
 //	}, limit.Options{ChargeIf: limit.NotServerError})
 //	app.Use(limited)
@@ -57,7 +57,7 @@ import (
 // that does, and makes the service fail by it, gets its units back, as one does that breaks
 // a streamed body (fiber.Config.StreamRequestBody) off. A body that is streamed
 // (SendStreamWriter) is sent after the handler: what goes wrong then is not seen, and with
-// limit.Options.Context it needs a reservation that was taken from c.Context() before.
+// limit.Options.Settle it needs a settlement that was taken from c.Context() before.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts limit.Options) (fiber.Handler, error) {
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
@@ -69,7 +69,7 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if err != nil {
 		return nil, err
 	}
-	h := limited(serveNext(opts.Context))
+	h := limited(serveNext(opts.Settle))
 	return func(c fiber.Ctx) error {
 		call := &call{c: c}
 		r := request(call)

@@ -171,7 +171,7 @@ func TestIdentifyFails(t *testing.T) {
 // A handler settles what its request has cost also while its response is streamed.
 func TestSettleInStream(t *testing.T) {
 	l, settled := engine(), make(chan error, 1)
-	a := app(l, limit.Options{Context: true, ChargeIf: limit.NotServerError})
+	a := app(l, limit.Options{Settle: true, ChargeIf: limit.NotServerError})
 	a.Get("/", func(c fiber.Ctx) error {
 		reserved := limit.FromContext(c.Context())
 		return c.SendStreamWriter(func(w *bufio.Writer) {

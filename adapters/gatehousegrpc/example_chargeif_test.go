@@ -19,7 +19,7 @@ import (
 // Failed sign-ins alone are limited: two wrong passwords for a user in an hour.
 func ExampleOptions_chargeIf() {
 	plan := ratelimit.MustPlan("sign-in", ratelimit.Penalty{}, ratelimit.PerHour(2))
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func ExampleOptions_chargeIf() {
 		}
 		return ratelimit.Caller{Subject: "sign-in:" + user[0], Plan: plan}, nil
 	}
-	limit, _, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{
+	limit, _, err := gatehousegrpc.New(limiter, identify, gatehousegrpc.Options{
 		ChargeIf: func(_ *http.Request, err error) bool { return status.Code(err) == codes.Unauthenticated },
 	})
 	if err != nil {

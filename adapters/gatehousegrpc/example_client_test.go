@@ -29,11 +29,11 @@ func Example_client() {
 	defer server.Stop()
 
 	plan := ratelimit.MustPlan("mine", ratelimit.Penalty{}, ratelimit.PerMinute(6).Smooth(2))
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	waiter := ratelimit.NewWaiter(engine)
+	waiter := ratelimit.NewWaiter(limiter)
 	wait := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if _, err := waiter.Wait(ctx, "server", plan, 1); err != nil {
 			return err

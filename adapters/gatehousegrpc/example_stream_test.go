@@ -34,16 +34,16 @@ func (s *sending) SendMsg(m any) error {
 // message.
 func ExampleOptions_context() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMonth(1000))
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	identify := func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
 	}
-	_, limiting, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{Options: limit.Options{
-		Cost:    func(*http.Request) int64 { return 10 },
-		Context: true,
+	_, limiting, err := gatehousegrpc.New(limiter, identify, gatehousegrpc.Options{Options: limit.Options{
+		Cost:   func(*http.Request) int64 { return 10 },
+		Settle: true,
 	}})
 	if err != nil {
 		log.Fatal(err)
@@ -83,7 +83,7 @@ func ExampleOptions_context() {
 	}
 	hangUp()
 	server.GracefulStop() // the stream has ended
-	d, err := engine.Peek(context.Background(), "user:ann", plan)
+	d, err := limiter.Peek(context.Background(), "user:ann", plan)
 	if err != nil {
 		log.Fatal(err)
 	}

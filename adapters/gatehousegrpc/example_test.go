@@ -16,7 +16,7 @@ import (
 func Example() {
 	plan := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	unlimited := ratelimit.UnlimitedPlan("unlimited")
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func Example() {
 		network := clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
 		return ratelimit.Caller{Subject: network, Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}
-	unary, stream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{})
+	unary, stream, err := gatehousegrpc.New(limiter, identify, gatehousegrpc.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

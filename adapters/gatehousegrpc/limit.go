@@ -2,13 +2,13 @@
 // bearer tokens:
 //
 //	identifyUnary, identifyStream := gatehousegrpc.Identify(auth)
-//	limitUnary, limitStream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{})
+//	limitUnary, limitStream, err := gatehousegrpc.New(limiter, identify, gatehousegrpc.Options{})
 //	requireUnary, requireStream := gatehousegrpc.Require(auth)
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(identifyUnary, limitUnary, requireUnary),
 //		grpc.ChainStreamInterceptor(identifyStream, limitStream, requireStream))
 //
-// The function identify is one for limit.New, such as limit.Clients{}.Identify(planOf). A
+// The function identify is one for limit.New, such as limit.Addresses{}.Identify(planOf). A
 // refused call ends with a status:
 //
 //	limited or banned          RESOURCE_EXHAUSTED  RetryInfo, ErrorInfo; if limited, QuotaFailure
@@ -33,7 +33,7 @@
 // (runtime.WithErrorHandler) sets it from RetryInfo.
 //
 // A stream is charged once, when it opens, however many messages it carries;
-// Options.Context is for services that settle its cost when it ends. That counts in the
+// Options.Settle is for services that settle its cost when it ends. That counts in the
 // windows in which the stream opened, if they are still open. To limit the messages of
 // long streams, call Take of the engine, or a ratelimit.Waiter, for each. Package
 // ratelimit/redislimit/slots limits how many streams a client has open at once. The server

@@ -57,11 +57,11 @@ func newHandler() (http.Handler, error) {
 		}
 		return ratelimit.Caller{Subject: "customer:" + name, Plan: c.plan}, nil
 	}
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}
-	limited, err := limit.New(engine, identify, limit.Options{})
+	limited, err := limit.New(limiter, identify, limit.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func newHandler() (http.Handler, error) {
 			return err
 		}
 		name, _, _ := r.BasicAuth()
-		d, err := engine.Peek(r.Context(), caller.Subject, caller.Plan)
+		d, err := limiter.Peek(r.Context(), caller.Subject, caller.Plan)
 		if err != nil {
 			return err
 		}

@@ -80,11 +80,11 @@ func newHandler() (_ http.Handler, key string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, "", err
 	}
-	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{
+	limit, err := gatehouseconnect.New(limiter, identify, gatehouseconnect.Options{
 		Options:  limit.Options{Errors: errs},
 		ChargeIf: gatehouseconnect.NotServerError,
 	})

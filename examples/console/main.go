@@ -31,15 +31,15 @@ var (
 )
 
 func newHandler() (http.Handler, error) {
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}
-	ops, err := console.New(engine, console.Options{Title: "pets", Deprecations: deprecations})
+	ops, err := console.New(limiter, console.Options{Title: "pets", Deprecations: deprecations})
 	if err != nil {
 		return nil, err
 	}
-	limited, err := limit.New(engine, limit.Clients{}.Identify(planOf), limit.Options{Observe: ops.Observe})
+	limited, err := limit.New(limiter, limit.Addresses{}.Identify(planOf), limit.Options{Observe: ops.Observe})
 	if err != nil {
 		return nil, err
 	}

@@ -31,12 +31,12 @@ func newServer() (*grpc.Server, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, "", err
 	}
 	identifyUnary, identifyStream := gatehousegrpc.Identify(auth)
-	limitUnary, limitStream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})
+	limitUnary, limitStream, err := gatehousegrpc.New(limiter, identify, gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})
 	if err != nil {
 		return nil, "", err
 	}

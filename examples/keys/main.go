@@ -74,7 +74,7 @@ func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (ht
 	if err != nil {
 		return nil, err
 	}
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (ht
 	// A request with a valid key is counted for the owner of the key, any other request
 	// for the network. So a client that tries keys does not use the quota of an owner.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	guest := limit.Clients{Source: source}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	guest := limit.Addresses{Source: source}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
+	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}

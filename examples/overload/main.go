@@ -48,7 +48,7 @@ func newHandler(shed func(http.Handler) http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited, err := limit.New(engine, limit.Clients{}.Identify(planOf), limit.Options{Context: true, ChargeIf: limit.NotServerError})
+	limited, err := limit.New(engine, limit.Addresses{}.Identify(planOf), limit.Options{Settle: true, ChargeIf: limit.NotServerError})
 	if err != nil {
 		return nil, err
 	}

@@ -31,12 +31,12 @@ func newHandler(ctx context.Context, pause time.Duration) (http.Handler, error) 
 	mux := http.NewServeMux()
 	regions := map[string]*region{}
 	for _, name := range []string{"eu", "us"} {
-		engine, err := memory.New(memory.Options{})
+		limiter, err := memory.New(memory.Options{})
 		if err != nil {
 			return nil, err
 		}
-		regions[name] = &region{local: engine, plans: map[string]*ratelimit.Plan{free.Name(): free}}
-		limited, err := limit.New(regions[name], limit.Clients{}.Identify(planOf), limit.Options{ChargeIf: limit.NotServerError})
+		regions[name] = &region{local: limiter, plans: map[string]*ratelimit.Plan{free.Name(): free}}
+		limited, err := limit.New(regions[name], limit.Addresses{}.Identify(planOf), limit.Options{ChargeIf: limit.NotServerError})
 		if err != nil {
 			return nil, err
 		}

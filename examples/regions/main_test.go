@@ -30,11 +30,11 @@ func newRegions(t *testing.T, n int, pause time.Duration, deliver func(add func(
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	for range n {
-		engine, err := memory.New(memory.Options{})
+		limiter, err := memory.New(memory.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		regions = append(regions, &region{local: engine, plans: map[string]*ratelimit.Plan{"tested": tested}})
+		regions = append(regions, &region{local: limiter, plans: map[string]*ratelimit.Plan{"tested": tested}})
 	}
 	for _, from := range regions {
 		for _, to := range regions {
@@ -217,11 +217,11 @@ func TestUnknownPlan(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 	defer client.Close()
-	engine, err := redislimit.New(client, redislimit.Options{})
+	limiter, err := redislimit.New(client, redislimit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &region{local: engine, plans: map[string]*ratelimit.Plan{"tested": tested}}
+	other := &region{local: limiter, plans: map[string]*ratelimit.Plan{"tested": tested}}
 	arrived := make(chan []usage, 2)
 	times := 0
 	regions, stop := newRegions(t, 1, time.Millisecond, nil)
@@ -241,7 +241,7 @@ func TestLostAnswer(t *testing.T) {
 	if !slices.Equal(first, second) {
 		t.Errorf("first %v is sent, then %v, want the same", first, second)
 	}
-	d, err := engine.Peek(t.Context(), "user:ann", tested)
+	d, err := limiter.Peek(t.Context(), "user:ann", tested)
 	if used := perDay - d.States[1].Remaining; err != nil || used != 7 {
 		t.Errorf("Redis has counted %d, %v, want 7", used, err)
 	}

@@ -123,7 +123,7 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (_ http.Handler
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	// Behind a reverse proxy: limit.Behind, and its Source in apikey.Options.
-	guest := limit.Clients{}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
+	guest := limit.Addresses{}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
 	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil

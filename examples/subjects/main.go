@@ -30,11 +30,11 @@ var (
 func main() { demo.Serve(newHandler()) }
 
 func newHandler() (http.Handler, error) {
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}
-	limited, err := limit.New(engine, identify, limit.Options{})
+	limited, err := limit.New(limiter, identify, limit.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -55,15 +55,15 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}
-	if err := t.ObserveMemory(engine); err != nil {
+	if err := t.ObserveMemory(limiter); err != nil {
 		return nil, err
 	}
 	plan := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(5)) // many clients can share a network: no bans
-	limited, err := limit.New(measured{engine, t}, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(measured{limiter, t}, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan}, nil
 	}, limit.Options{Observe: t.Decision})
 	if err != nil {

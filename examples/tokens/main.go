@@ -43,11 +43,11 @@ var free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerM
 func main() { demo.Serve(newHandler()) }
 
 func newHandler() (http.Handler, error) {
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}
-	limited, err := limit.New(engine, identify, limit.Options{Cost: estimate, Context: true, ChargeIf: limit.NotServerError})
+	limited, err := limit.New(limiter, identify, limit.Options{Cost: estimate, Settle: true, ChargeIf: limit.NotServerError})
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,11 @@ func newHandler() (http.Handler, error) {
 			return
 		}
 		tokens := answer(w, string(question))
-		reservation := limit.FromContext(r.Context())
-		if err := reservation.Settle(r.Context(), tokens); err != nil {
-			log.Printf("%d tokens of %s: %v", tokens, reservation.Caller().Subject, err)
+		settlement := limit.FromContext(r.Context())
+		if err := settlement.Settle(r.Context(), tokens); err != nil {
+			log.Printf("%d tokens of %s: %v", tokens, settlement.Caller().Subject, err)
 		}
-		if left, err := engine.Peek(r.Context(), reservation.Caller().Subject, free); err == nil {
+		if left, err := limiter.Peek(r.Context(), settlement.Caller().Subject, free); err == nil {
 			fmt.Fprintf(w, "%d tokens; %d left this minute, %d today\n", tokens, left.States[0].Remaining, left.States[1].Remaining)
 		}
 	})

@@ -100,7 +100,7 @@ var middlewares = []wrapped{
 		return limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "ann", plan, nil })(next)
 	}},
 	{"limit.New", limited, newLimit(limit.Options{})},
-	{"limit.New with Context", limited, newLimit(limit.Options{Context: true})},
+	{"limit.New with Context", limited, newLimit(limit.Options{Settle: true})},
 	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
 	{"inflight.Limiter.Middleware", nil, func(next http.Handler) http.Handler {
@@ -111,7 +111,7 @@ var middlewares = []wrapped{
 
 // likeByPlan are functions that make the handler of limit.ByPlan.
 var likeByPlan = []string{
-	"limit.ByIP", "limit.ByUser", "limit.Clients.ByIP", "limit.Clients.ByUser", "limit.Clients.ByPlan",
+	"limit.ByIP", "limit.ByUser", "limit.Addresses.ByIP", "limit.Addresses.ByUser", "limit.Addresses.ByPlan",
 }
 
 // everything is a service with all of them.
@@ -127,7 +127,7 @@ func everything(next http.Handler) http.Handler {
 		middleware.TargetLimit(8<<10, responder),
 		declaration.Headers,
 		authenticator.Identify,
-		newLimit(limit.Options{ChargeIf: limit.NotServerError, Context: true}),
+		newLimit(limit.Options{ChargeIf: limit.NotServerError, Settle: true}),
 		authenticator.Require,
 		middleware.BodyLimit(16<<20, responder),
 		declaration.Enforce,

@@ -1,7 +1,7 @@
 // Package nilvalue finds a nil that hides in an interface:
 //
-//	var engine *memory.Limiter // and nothing sets it
-//	limit.New(engine, identify, limit.Options{})
+//	var limiter *memory.Limiter // and nothing sets it
+//	limit.New(limiter, identify, limit.Options{})
 //
 // The interface is not nil there, and its first method would panic, at the first request.
 // Constructors refuse it as they refuse nil.

@@ -3,9 +3,9 @@
 // they have used of their plans. It lists the bans in force and ends them. It also shows the
 // engine, and the deprecated operations with the clients that still use them.
 //
-//	ops, err := console.New(engine, console.Options{Title: "pets"})
+//	ops, err := console.New(limiter, console.Options{Title: "pets"})
 //	...
-//	limited, err := limit.New(engine, identify, limit.Options{Observe: ops.Observe})
+//	limited, err := limit.New(limiter, identify, limit.Options{Observe: ops.Observe})
 //	...
 //	mux.Handle("/console/", requireOperator(ops))
 //

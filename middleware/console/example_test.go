@@ -15,15 +15,15 @@ import (
 // Who are my top consumers? Operators read it on the page, and programs in the JSON beside it.
 func Example() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMonth(1000))
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		panic(err)
 	}
-	ops, err := console.New(engine, console.Options{Title: "pets"})
+	ops, err := console.New(limiter, console.Options{Title: "pets"})
 	if err != nil {
 		panic(err)
 	}
-	limited, err := limit.New(engine, limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan, error) {
+	limited, err := limit.New(limiter, limit.Addresses{}.Identify(func(r *http.Request) (string, *ratelimit.Plan, error) {
 		user, _, _ := r.BasicAuth() // stands for the authentication of the service
 		return user, free, nil
 	}), limit.Options{Observe: ops.Observe})

@@ -26,7 +26,7 @@ const (
 // [apierror.Error] with the Code, Status, Message and RetryAfter of the response. If the plan has
 // a scope, the text speaks of that, and otherwise to the client. If requests differ in cost, the
 // text of a limited request counts units, otherwise requests. Denial returns nil if the request
-// was admitted. For a decision that is neither, such as one that is Spared, the error wraps
+// was admitted. For a decision that is neither, such as one that is Skipped, the error wraps
 // [ratelimit.ErrUnavailable].
 func Denial(c ratelimit.Caller, d *ratelimit.Decision) error {
 	switch {
@@ -61,7 +61,7 @@ func denial(kind ratelimit.Kind, d *ratelimit.Decision) *apierror.Error {
 	case d.Outcome == ratelimit.Banned:
 		return banned(kind, scope, cmp.Or(d.BanReason(), engine.ReasonStrikes))
 	}
-	weighted, t := d.Weighted || d.Cost != 1, textsOf(d.Plan)
+	weighted, t := d.CountsUnits || d.Cost != 1, textsOf(d.Plan)
 	if weighted || d.StrikesLeft > maxCachedStrikes || t == nil {
 		return limitedError(d, weighted)
 	}

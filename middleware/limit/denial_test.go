@@ -275,7 +275,7 @@ func TestReturnDenial(t *testing.T) {
 		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: tokens, RetryAfter: time.Hour - 1}, 429, "3600"},
 		{ratelimit.Decision{Outcome: ratelimit.Banned, Plan: tokens, RetryAfter: time.Hour}, 429, "3600"},
 		{ratelimit.Decision{Outcome: ratelimit.Suspended}, 403, ""},
-		{ratelimit.Decision{Outcome: ratelimit.Spared, Plan: tokens}, 500, ""},
+		{ratelimit.Decision{Outcome: ratelimit.Skipped, Plan: tokens}, 500, ""},
 		{ratelimit.Decision{Outcome: ratelimit.Limited, RetryAfter: time.Hour}, 500, ""}, // without a plan
 		{ratelimit.Decision{}, 500, ""},
 	} {

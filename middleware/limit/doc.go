@@ -23,9 +23,9 @@
 //
 // ByPlan(planOf) is short for
 //
-//	engine, err := memory.New(memory.Options{})
+//	limiter, err := memory.New(memory.Options{})
 //	...
-//	byPlan, err := limit.New(engine, limit.Clients{}.Identify(planOf), limit.Options{})
+//	byPlan, err := limit.New(limiter, limit.Addresses{}.Identify(planOf), limit.Options{})
 //
 // Write these lines instead, and then change the part that you need to:
 //

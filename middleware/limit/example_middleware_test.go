@@ -41,8 +41,8 @@ func show(h http.Handler, path string) {
 // An export costs as much as twenty other requests.
 func ExampleOptions_cost() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(30))
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limiter := must(memory.New(noon))
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Cost: func(r *http.Request) int64 {
@@ -70,9 +70,9 @@ func ExampleOptions_cost() {
 // A service counts what becomes of its requests.
 func ExampleOptions_observe() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-	engine := must(memory.New(noon))
+	limiter := must(memory.New(noon))
 	requests := map[string]int{} // a counter with labels; one that is safe for concurrent use
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Cost: func(r *http.Request) int64 {
@@ -114,13 +114,13 @@ func ExampleOptions_observe() {
 func ExampleOptions_shadow() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	smaller := ratelimit.MustPlan("free-2027", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-	engine := must(memory.New(noon))
+	limiter := must(memory.New(noon))
 	identify := func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: free}, nil
 	}
-	limited := must(limit.New(engine, identify, limit.Options{}))
+	limited := must(limit.New(limiter, identify, limit.Options{}))
 	refused := 0
-	try := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	try := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		c.Plan = smaller
 		return c, err
@@ -150,9 +150,9 @@ func ExampleOptions_shadow() {
 // A page on which callers see their usage asks without being charged.
 func Example_peek() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	engine := must(memory.New(noon))
-	must(engine.Take(context.Background(), "owner:17", plan, 20))
-	d := must(engine.Peek(context.Background(), "owner:17", plan))
+	limiter := must(memory.New(noon))
+	must(limiter.Take(context.Background(), "owner:17", plan, 20))
+	d := must(limiter.Peek(context.Background(), "owner:17", plan))
 	for i, q := range plan.Quotas() {
 		fmt.Printf("%v: %d left until %v\n", q, d.States[i].Remaining, time.Unix(d.States[i].Reset, 0).UTC().Format(time.TimeOnly))
 	}
@@ -166,8 +166,8 @@ func Example_peek() {
 func Example_also() {
 	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
 	organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(3))
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limiter := must(memory.New(noon))
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{
 			Subject: "user:" + r.FormValue("user"), Plan: user,
 			Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
@@ -194,8 +194,8 @@ func Example_suspendedPlan() {
 		"monitor": ratelimit.UnlimitedPlan("internal"),
 	}
 	unknown := apierror.New(http.StatusForbidden, "unknown_user", "You have no account here.")
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limiter := must(memory.New(noon))
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		user := r.URL.Path[1:]
 		plan := plans[user]
 		if plan == nil {
@@ -222,12 +222,12 @@ func Example_suspendedPlan() {
 func Example_grow() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(1000))
 	everybody := ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(5000))
-	engine, err := memory.New(memory.Options{}) // or redislimit, for several processes
+	limiter, err := memory.New(memory.Options{}) // or redislimit, for several processes
 	if err != nil {
 		panic(err)
 	}
-	identify := limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan, error) { return userOf(r), free, nil })
-	byPlan := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	identify := limit.Addresses{}.Identify(func(r *http.Request) (string, *ratelimit.Plan, error) { return userOf(r), free, nil })
+	byPlan := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}
 		return c, err
@@ -245,7 +245,7 @@ func Example_grow() {
 	handler := authenticate(byPlan(api))
 	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
 	request(handler)
-	unbanned, err := engine.Unban(context.Background(), "user:ann")
+	unbanned, err := limiter.Unban(context.Background(), "user:ann")
 	fmt.Println("ann was banned:", unbanned, err)
 	// Output:
 	// user:ann allowed cost 1

@@ -19,14 +19,14 @@ import (
 // the header fields and the answer that the middleware would write.
 func ExampleDenial() {
 	plan := ratelimit.MustPlan("codes", ratelimit.Penalty{}, ratelimit.PerDay(2))
-	engine := must(memory.New(noon))
+	limiter := must(memory.New(noon))
 	errs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)} // nil: slog.Default
 	handler := errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		phone := r.PostFormValue("phone")
 		if phone == "" {
 			return apierror.New(http.StatusBadRequest, "missing_phone", "Send a form with phone.")
 		}
-		d, err := engine.Take(r.Context(), "phone:"+phone, plan, 1)
+		d, err := limiter.Take(r.Context(), "phone:"+phone, plan, 1)
 		if err != nil {
 			return err // not decided: answered with 500, and the code is not sent
 		}
@@ -53,8 +53,8 @@ func ExampleDenial() {
 // Failed sign-ins alone are limited: three wrong passwords for a user in an hour.
 func ExampleOptions_chargeIf() {
 	plan := ratelimit.MustPlan("sign-in", ratelimit.Penalty{}, ratelimit.PerHour(3))
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limiter := must(memory.New(noon))
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "sign-in:" + r.FormValue("user"), Plan: plan}, nil
 	}, limit.Options{
 		ChargeIf: func(_ *http.Request, status int) bool { return status == http.StatusUnauthorized },
@@ -115,8 +115,8 @@ func ExampleOptions_errors() {
 // The header fields of the IETF draft show every quota of the plan.
 func ExampleHeaderSet() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limiter := must(memory.New(noon))
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, limit.Options{
 		Headers: limit.DraftRateLimit, // with limit.XRateLimit|limit.DraftRateLimit both
@@ -133,14 +133,14 @@ func ExampleHeaderSet() {
 // The tokens of an answer are known only when it is written. Each request reserves what
 // it is likely to need, and is settled to what it has used: the last one that is admitted may
 // go beyond the limit.
-func ExampleReservation_Settle() {
+func ExampleSettlement_Settle() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(10_000))
-	engine := must(memory.New(noon))
-	limited := must(limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limiter := must(memory.New(noon))
+	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:17", Plan: plan}, nil
 	}, limit.Options{
-		Cost:    func(*http.Request) int64 { return 1000 },
-		Context: true,
+		Cost:   func(*http.Request) int64 { return 1000 },
+		Settle: true,
 	}))
 	used := map[string]int64{"/short": 20, "/long": 12_000}
 	api := limited(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,7 @@ func ExampleReservation_Settle() {
 	show(api, "/short")
 	show(api, "/long")
 	show(api, "/short")
-	d := must(engine.Peek(context.Background(), "user:17", plan))
+	d := must(limiter.Peek(context.Background(), "user:17", plan))
 	fmt.Println("left:", d.Remaining())
 	// Output:
 	// /short: 200, remaining "9000"

@@ -243,7 +243,7 @@ func TestWrongDecisions(t *testing.T) {
 	for name, d := range map[string]ratelimit.Decision{
 		"none":                        {},
 		"no outcome":                  {Plan: plan, Cost: 1},
-		"spared":                      {Outcome: ratelimit.Spared, Plan: plan, Cost: 1},
+		"skipped":                     {Outcome: ratelimit.Skipped, Plan: plan, Cost: 1},
 		"unknown":                     {Outcome: 77, Plan: plan, Cost: 1},
 		"limited without a plan":      {Outcome: ratelimit.Limited, RetryAfter: 1},
 		"banned without a plan":       {Outcome: ratelimit.Banned, RetryAfter: 1},

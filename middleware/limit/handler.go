@@ -123,7 +123,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case denied:
 		g.deny(w, r, c.Kind, all, &d)
 	case admitted, letPass:
-		if g.ChargeIf == nil && !g.Context {
+		if g.ChargeIf == nil && !g.Settle {
 			g.next.ServeHTTP(w, r)
 			return
 		}
@@ -197,7 +197,7 @@ func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller, d *ratelimit
 		err = fmt.Errorf("%w, which %T returned", errUnanswerable(d), g.limiter)
 		*d, *all = g.fallbackDecision(r, c.Subject, plan, cost, err), charged{}
 	}
-	d.Weighted = g.Cost != nil
+	d.CountsUnits = g.Cost != nil
 	return err
 }
 
@@ -233,8 +233,8 @@ func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit
 	switch {
 	case counted && g.ChargeIf != nil:
 		g.serveTracked(w, r, c, d, all)
-	case g.Context:
-		response.ServeCopy(g.next, w, r, r.WithContext(g.reserve(r.Context(), c, d, all, counted)))
+	case g.Settle:
+		response.ServeCopy(g.next, w, r, r.WithContext(g.settle(r.Context(), c, d, all, counted)))
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -336,7 +336,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 	all.deciding = engine.Deciding(all.decisions)
 	for i := range all.decisions {
 		d := &all.decisions[i]
-		d.Weighted = g.Cost != nil
+		d.CountsUnits = g.Cost != nil
 		if !d.Allowed() && all.decisions[all.deciding].Allowed() {
 			all.deciding = i // the engine is wrong
 		}

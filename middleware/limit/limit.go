@@ -19,7 +19,7 @@ import (
 // any client could write. Call it once, not for each request: each call counts from 0. It
 // panics if the quotas are not those of a plan.
 func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
-	return Clients{}.ByIP(quotas...)
+	return Addresses{}.ByIP(quotas...)
 }
 
 // ByUser limits each user by the name that user returns, such as the one that
@@ -28,7 +28,7 @@ func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 // counts for the client's network as with [ByIP], under the same quotas. Place ByUser after
 // authentication. It panics if user is nil or the quotas are not those of a plan.
 func ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
-	return Clients{}.ByUser(user, quotas...)
+	return Addresses{}.ByUser(user, quotas...)
 }
 
 // ByPlan limits each user under a plan of its own, and bans it as the plan's penalty says.
@@ -43,17 +43,17 @@ func ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(htt
 //
 // It panics if planOf is nil.
 func ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(http.Handler) http.Handler {
-	return Clients{}.ByPlan(planOf)
+	return Addresses{}.ByPlan(planOf)
 }
 
 // ByIP is the function [ByIP] for these clients.
-func (c Clients) ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
+func (c Addresses) ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	plan := mustPlan("limit.ByIP", quotas)
 	return c.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "", plan, nil })
 }
 
 // ByUser is the function [ByUser] for these clients.
-func (c Clients) ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
+func (c Addresses) ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	if user == nil {
 		panic("limit.ByUser: the function that returns the user must not be nil")
 	}
@@ -62,7 +62,7 @@ func (c Clients) ByUser(user func(*http.Request) string, quotas ...ratelimit.Quo
 }
 
 // ByPlan is the function [ByPlan] for these clients.
-func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(http.Handler) http.Handler {
+func (c Addresses) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(http.Handler) http.Handler {
 	if planOf == nil {
 		panic("limit.ByPlan: the function that returns the user and the plan must not be nil")
 	}
@@ -77,7 +77,7 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 // clientip.NetworkSubject. With API keys the function around it returns the Subject of the
 // principal and [ratelimit.KindAPIKey], and calls it for clients without a key, as
 // examples/keys does. Identify panics if planOf is nil.
-func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
+func (c Addresses) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
 	if planOf == nil {
 		panic("limit.Identify: the function that returns the user and the plan must not be nil")
 	}
@@ -108,10 +108,10 @@ func mustPlan(function string, quotas []ratelimit.Quota) *ratelimit.Plan {
 	return plan
 }
 
-// Clients says where the address of a client comes from. The zero value takes that of the
+// Addresses says where the address of a client comes from. The zero value takes that of the
 // connection, as the functions of this package do. [Behind] is for reverse proxies that
-// send X-Forwarded-For, and Clients{Source: source} for any other [clientip.Source].
-type Clients struct {
+// send X-Forwarded-For, and Addresses{Source: source} for any other [clientip.Source].
+type Addresses struct {
 	Source *clientip.Source // nil means clientip.FromRemoteAddr()
 }
 
@@ -128,7 +128,7 @@ type Clients struct {
 // unknown proxy (from a private address with X-Forwarded-For or Forwarded, over a Unix
 // socket, or from a public address if 90 of the first 100 such requests have these fields),
 // and at the first one from a known proxy that does not name its client.
-func Behind(proxies ...string) Clients {
+func Behind(proxies ...string) Addresses {
 	prefixes, err := clientip.ParsePrefixes(proxies)
 	if err != nil {
 		panic(fmt.Errorf("limit.Behind: %w", err))
@@ -137,11 +137,11 @@ func Behind(proxies ...string) Clients {
 	if err != nil {
 		panic(fmt.Errorf("limit.Behind: %w", err))
 	}
-	return Clients{source}
+	return Addresses{source}
 }
 
 // networks returns the function that names the network of a request's client.
-func (c Clients) networks() func(*http.Request) string {
+func (c Addresses) networks() func(*http.Request) string {
 	var unknown, unnamed atomic.Bool // a warning was logged about such a proxy, or such a client
 	var first firstRequests
 	peer := clientip.FromRemoteAddr()

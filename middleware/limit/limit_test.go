@@ -104,10 +104,10 @@ func TestOneCallCountsTogether(t *testing.T) {
 // places.
 func TestIdentify(t *testing.T) {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, perYear(2))
-	direct, behind := limit.Clients{}, limit.Behind("10.0.0.0/8", "192.0.2.7")
-	cdn := limit.Clients{Source: must(clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))}
+	direct, behind := limit.Addresses{}, limit.Behind("10.0.0.0/8", "192.0.2.7")
+	cdn := limit.Addresses{Source: must(clientip.FromHeader("CF-Connecting-IP", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))}
 	for _, c := range []struct {
-		clients          limit.Clients
+		clients          limit.Addresses
 		addr, user       string
 		forwarded, named string // X-Forwarded-For and CF-Connecting-IP
 		want             string
@@ -148,7 +148,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		{"two minutes", func() { limit.ByUser(userField, ratelimit.PerMinute(1), ratelimit.PerMinute(2)) }, "limit.ByUser: "},
 		{"no user", func() { limit.ByUser(nil, ratelimit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
 		{"no plan", func() { limit.ByPlan(nil) }, "limit.ByPlan: the function"},
-		{"no plan for an engine", func() { limit.Clients{}.Identify(nil) }, "limit.Identify: the function"},
+		{"no plan for an engine", func() { limit.Addresses{}.Identify(nil) }, "limit.Identify: the function"},
 		{"no proxies", func() { limit.Behind() }, "limit.Behind: clientip: trusted proxies: "},
 		{"not a network", func() { limit.Behind("10.0.0.0/8", "proxy") }, `"proxy" must be a network such as 10.0.0.0/8`},
 		{"every address", func() { limit.Behind("0.0.0.0/0") }, "0.0.0.0/0"},
@@ -170,10 +170,10 @@ func TestWrongArgumentsPanic(t *testing.T) {
 			c.call()
 		})
 	}
-	limit.Clients{Source: clientip.FromRemoteAddr()}.ByIP(ratelimit.PerSecond(1), ratelimit.PerHour(2))
+	limit.Addresses{Source: clientip.FromRemoteAddr()}.ByIP(ratelimit.PerSecond(1), ratelimit.PerHour(2))
 }
 
-// All limits of Clients find them at the same place.
+// All limits of Addresses find them at the same place.
 func TestBehind(t *testing.T) {
 	behind, plan := limit.Behind("10.0.0.0/8"), ratelimit.MustPlan("p", ratelimit.Penalty{}, perYear(1))
 	for _, byClient := range []func(http.Handler) http.Handler{
@@ -193,16 +193,16 @@ func TestWarningAboutAProxy(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	for _, c := range []struct {
 		name   string
-		limit  limit.Clients
+		limit  limit.Addresses
 		addr   string
 		header []string
 		warns  bool
 	}{
-		{"a proxy in a private network", limit.Clients{}, "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
-		{"a proxy on this host", limit.Clients{}, "[::1]:1", []string{"Forwarded", "for=198.51.100.1"}, true},
-		{"a Unix socket", limit.Clients{}, "@", nil, true},
-		{"a client in a private network", limit.Clients{}, "10.0.0.1:1", nil, false},
-		{"a header of an unknown client", limit.Clients{}, "198.51.100.1:1", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		{"a proxy in a private network", limit.Addresses{}, "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
+		{"a proxy on this host", limit.Addresses{}, "[::1]:1", []string{"Forwarded", "for=198.51.100.1"}, true},
+		{"a Unix socket", limit.Addresses{}, "@", nil, true},
+		{"a client in a private network", limit.Addresses{}, "10.0.0.1:1", nil, false},
+		{"a header of an unknown client", limit.Addresses{}, "198.51.100.1:1", []string{"X-Forwarded-For", "192.0.2.1"}, false},
 		{"a proxy that is known", limit.Behind("10.0.0.1"), "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, false},
 		{"another proxy than the known", limit.Behind("10.0.0.1"), "10.0.0.2:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
 		{"a client in the network of the proxies", limit.Behind("10.0.0.0/8"), "10.0.0.1:1", []string{"X-Forwarded-For", "10.0.0.9"}, false},
@@ -231,17 +231,17 @@ func TestWarningAboutAProxy(t *testing.T) {
 func TestWarningAboutAPublicProxy(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		limit    limit.Clients
+		limit    limit.Addresses
 		requests [3]int // direct ones, forwarded ones, and direct ones again
 		want     int
 	}{
-		{"all of the first", limit.Clients{}, [3]int{0, 300, 0}, 1},
-		{"all until now", limit.Clients{}, [3]int{0, 99, 0}, 0},
-		{"nearly all", limit.Clients{}, [3]int{10, 90, 0}, 1},
-		{"fewer", limit.Clients{}, [3]int{11, 300, 0}, 0},
-		{"the last one not", limit.Clients{}, [3]int{0, 99, 1}, 1},
-		{"none", limit.Clients{}, [3]int{300, 0, 0}, 0},
-		{"later", limit.Clients{}, [3]int{100, 300, 0}, 0},
+		{"all of the first", limit.Addresses{}, [3]int{0, 300, 0}, 1},
+		{"all until now", limit.Addresses{}, [3]int{0, 99, 0}, 0},
+		{"nearly all", limit.Addresses{}, [3]int{10, 90, 0}, 1},
+		{"fewer", limit.Addresses{}, [3]int{11, 300, 0}, 0},
+		{"the last one not", limit.Addresses{}, [3]int{0, 99, 1}, 1},
+		{"none", limit.Addresses{}, [3]int{300, 0, 0}, 0},
+		{"later", limit.Addresses{}, [3]int{100, 300, 0}, 0},
 		{"a known one", limit.Behind("203.0.113.0/24"), [3]int{0, 300, 0}, 0},
 		{"another than the known", limit.Behind("192.0.2.0/24"), [3]int{0, 300, 0}, 1},
 	} {
@@ -272,7 +272,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add("@", "\n", ",")
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	f.Fuzz(func(t *testing.T, addr, value, forwarded string) {
-		for name, clients := range map[string]limit.Clients{"direct": {}, "behind": limit.Behind("10.0.0.0/8")} {
+		for name, clients := range map[string]limit.Addresses{"direct": {}, "behind": limit.Behind("10.0.0.0/8")} {
 			byUser := around(t, clients.ByUser(userField, perYear(1)))
 			header := []string{"User", value, "X-Forwarded-For", forwarded}
 			if first, second := byUser.send(addr, header...).Code, byUser.send(addr, header...).Code; first != 200 || second != 429 {

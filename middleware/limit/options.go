@@ -65,10 +65,10 @@ type Options struct {
 	// fault of the client with a 4xx.
 	ChargeIf func(r *http.Request, status int) bool
 
-	// Context makes the decision reachable from the context of the request, for usage,
-	// logs and metrics, and for settling a cost that is known only afterwards; see
-	// [FromContext]. Each request is then copied, at a cost of two allocations.
-	Context bool
+	// Settle lets handlers settle a cost that is known only afterwards, and read the
+	// decision, for usage, logs and metrics: [FromContext] returns the [Settlement] of the
+	// request. Each request is then copied, at a cost of two allocations.
+	Settle bool
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every
 	// request is served, also if the engine fails or the call is invalid. No request
@@ -82,7 +82,7 @@ type Options struct {
 
 	// Observe is called with each decision before the request is served or denied,
 	// but not if the client cancelled before the decision: once for its caller c, which is as
-	// in [Reservation.Caller]. d is the decision that the response shows. If a request has several
+	// in [Settlement.Caller]. d is the decision that the response shows. If a request has several
 	// charges, d.Plan says which of them it is about. If the engine could not decide, err says why,
 	// and d need not be a refusal; d.Plan is nil if c.Plan is not valid or err comes
 	// from identify. If the request costs more than a quota of the plan, err wraps

@@ -122,7 +122,7 @@ func (c *combination) callerOf() ratelimit.Caller {
 // run sends a request with l and returns the status, how often it was observed, and the
 // error of Settle.
 func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed int, settled error) {
-	opts := limit.Options{Context: c.context, Shadow: c.shadow, FailOpen: c.failOpen, Headers: everyHeader}
+	opts := limit.Options{Settle: c.context, Shadow: c.shadow, FailOpen: c.failOpen, Headers: everyHeader}
 	opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ }
 	if c.cost {
 		opts.Cost = func(*http.Request) int64 { return 3 }
@@ -140,8 +140,8 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 		if (r != outer) != c.context {
 			t.Errorf("%+v: the request is a copy: %t", c, r != outer)
 		}
-		if d := limit.FromContext(r.Context()).Decision(); d.Weighted != (c.cost && c.context) {
-			t.Errorf("%+v: the decision says of requests that they differ in cost: %t", c, d.Weighted)
+		if d := limit.FromContext(r.Context()).Decision(); d.CountsUnits != (c.cost && c.context) {
+			t.Errorf("%+v: the decision says of requests that they differ in cost: %t", c, d.CountsUnits)
 		}
 		if c.settles >= 0 {
 			settled = limit.FromContext(r.Context()).Settle(r.Context(), c.settles)

@@ -24,23 +24,23 @@ const (
 // options say so of its end.
 func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all charged) {
 	t, body, ctx := response.Track(w), watchBody(r), r.Context()
-	var reserved *reservedContext
-	if g.Context {
-		reserved = g.reserve(ctx, c, d, all, true)
-		ctx = reserved
+	var settling *settlementContext
+	if g.Settle {
+		settling = g.settle(ctx, c, d, all, true)
+		ctx = settling
 	}
 	returned := false
 	defer func() {
 		if g.ChargeIf(r, finalStatus(t, returned)) || abandoned(r.Context(), body, t) {
 			return
 		}
-		if reserved == nil {
-			reserved = g.reserve(r.Context(), c, d, all, true)
-			reserved.reservation.hidden = true
+		if settling == nil {
+			settling = g.settle(r.Context(), c, d, all, true)
+			settling.settlement.hidden = true
 		}
-		reserved.reservation.refund(r.Context())
+		settling.settlement.refund(r.Context())
 	}()
-	if body == nil && reserved == nil {
+	if body == nil && settling == nil {
 		g.next.ServeHTTP(t, r)
 	} else {
 		inner := r.WithContext(ctx)

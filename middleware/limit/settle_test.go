@@ -48,7 +48,7 @@ func TestSettleUnderASmoothQuota(t *testing.T) {
 	left(0)
 
 	plan = ratelimit.MustPlan("many", ratelimit.Penalty{}, ratelimit.PerMinute(1000).Smooth(1000))
-	sharing, all := struct{ *memory.Limiter }{l}, [10]*limit.Reservation{}
+	sharing, all := struct{ *memory.Limiter }{l}, [10]*limit.Settlement{}
 	for i := range all {
 		all[i] = reserve(t, sharing, ratelimit.Caller{Subject: "b", Plan: plan}, limit.Options{Cost: func(*http.Request) int64 { return 100 }}, nil)
 	}
@@ -177,7 +177,7 @@ func TestSettleHistories(t *testing.T) {
 		choose := func() int64 {
 			return []int64{0, 5, 40, 63, 250, fixedwindow.MaxUnits + 9, fixedwindow.MaxUnits - 1000}[random.IntN(7)]
 		}
-		step := func(res *limit.Reservation) {
+		step := func(res *limit.Settlement) {
 			units := choose()
 			l.lose = random.IntN(2) == 0
 			err := res.Settle(t.Context(), units)
@@ -196,7 +196,7 @@ func TestSettleHistories(t *testing.T) {
 		}
 		inside, failed, own := random.IntN(3), random.IntN(2) == 0, int64(5)
 		loseRefund := len(caller.Also) == 0 && random.IntN(2) == 0
-		res := reserve(t, l, caller, limit.Options{Shadow: random.IntN(2) == 0, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Reservation) {
+		res := reserve(t, l, caller, limit.Options{Shadow: random.IntN(2) == 0, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Settlement) {
 			for range inside {
 				step(res)
 			}
@@ -304,11 +304,11 @@ func TestSettleRefuses(t *testing.T) {
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	reserved := reserve(t, l, caller, limit.Options{}, nil)
 	for name, c := range map[string]struct {
-		res         *limit.Reservation
+		res         *limit.Settlement
 		units       int64
 		unsupported bool
 	}{
-		"no reservation":        {limit.FromContext(t.Context()), 1, false},
+		"no settlement":         {limit.FromContext(t.Context()), 1, false},
 		"negative units":        {reserved, -1, false},
 		"not an Adjuster, more": {reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 41, true},
 		"not an Adjuster, less": {reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 39, true},
@@ -319,8 +319,8 @@ func TestSettleRefuses(t *testing.T) {
 		}
 	}
 	settle(t, reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 40) // nothing is added or given back
-	var none *limit.Reservation
+	var none *limit.Settlement
 	if none.Decision() != (ratelimit.Decision{}) || none.Caller().Subject != "" {
-		t.Error("a request without a reservation has a decision or a caller")
+		t.Error("a request without a settlement has a decision or a caller")
 	}
 }

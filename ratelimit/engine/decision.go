@@ -43,7 +43,7 @@ func Complete(d *ratelimit.Decision) {
 	switch {
 	case p.Len() == 0:
 		return
-	case d.Outcome == ratelimit.Allowed || d.Outcome == ratelimit.Spared:
+	case d.Outcome == ratelimit.Allowed || d.Outcome == ratelimit.Skipped:
 		showLeast(d)
 		return
 	}

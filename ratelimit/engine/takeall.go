@@ -17,7 +17,7 @@ import (
 // it. Users call [ratelimit.TakeAll], which decides about plans without quotas itself.
 type MultiTaker interface {
 	// TakeAll makes all charges or none, as [ratelimit.TakeAll] says. For the decisions that
-	// are Spared, nothing was changed. All decisions have the same Time. An error leaves
+	// are Skipped, nothing was changed. All decisions have the same Time. An error leaves
 	// them undefined.
 	TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error
 }
@@ -216,7 +216,7 @@ func spare(d *ratelimit.Decision) {
 			d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, p.Limit(k))
 		}
 	}
-	d.Outcome, d.Receipt.Others = ratelimit.Spared, [len(d.Receipt.Others)]fixedwindow.Window{}
+	d.Outcome, d.Receipt.Others = ratelimit.Skipped, [len(d.Receipt.Others)]fixedwindow.Window{}
 	Complete(d)
 }
 
@@ -230,16 +230,16 @@ func (t *inOrder) peekFrom(n int) (refused bool, err error) {
 			return refused, err
 		}
 		if d.Outcome == ratelimit.Allowed {
-			d.Outcome = ratelimit.Spared
+			d.Outcome = ratelimit.Skipped
 		}
 		if d.Cost != c.Cost { // a peek is about one unit
 			d.Cost = c.Cost
-			if d.Outcome == ratelimit.Spared && refuses(d) {
+			if d.Outcome == ratelimit.Skipped && refuses(d) {
 				d.Outcome = ratelimit.Limited
 			}
 			Complete(d)
 		}
-		refused = refused || d.Outcome != ratelimit.Spared
+		refused = refused || d.Outcome != ratelimit.Skipped
 	}
 	return refused, nil
 }

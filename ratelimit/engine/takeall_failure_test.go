@@ -97,7 +97,7 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 	_, err := m.Take(ctx, "b", company, 3)
 	must(t, err)
 	for range 600 {
-		decisions := takeInOrder(ctx, t, takeAndAdjust{m, m}, use, outcome{ratelimit.Spared, 1000, "smooth"}, outcome{ratelimit.Limited, 0, "company"})
+		decisions := takeInOrder(ctx, t, takeAndAdjust{m, m}, use, outcome{ratelimit.Skipped, 1000, "smooth"}, outcome{ratelimit.Limited, 0, "company"})
 		left, err := m.Peek(ctx, "a", smooth)
 		if d := decisions[0]; err != nil || d.States != left.States || d.Receipt.Rounded != left.Receipt.Rounded {
 			t.Fatalf("%v and %v are left, with error %v, want what a look at it finds: %v and %v", d.States[0], d.Receipt.Rounded[0], err, left.States[0], left.Receipt.Rounded[0])

@@ -88,7 +88,7 @@ func takeInOrder(ctx context.Context, t *testing.T, l ratelimit.Limiter, charges
 // Engines that cannot charge all at once are asked one charge after the other.
 func TestTakeAllInOrder(t *testing.T) {
 	ctx := context.Background()
-	const allowed, limited, spared = ratelimit.Allowed, ratelimit.Limited, ratelimit.Spared
+	const allowed, limited, skipped = ratelimit.Allowed, ratelimit.Limited, ratelimit.Skipped
 	for _, test := range []struct {
 		name    string
 		limiter func(enginetest.Model) ratelimit.Limiter
@@ -109,7 +109,7 @@ func TestTakeAllInOrder(t *testing.T) {
 			limiter: func(m enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
 			used:    map[string]int64{"user:ann": 2, "everyone": 4},
 			cost:    1,
-			want:    []outcome{{limited, 0, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
+			want:    []outcome{{limited, 0, "user"}, {skipped, 3, "company"}, {limited, 0, "everyone"}},
 			left:    []int64{0, 3, 0},
 		},
 		{
@@ -125,7 +125,7 @@ func TestTakeAllInOrder(t *testing.T) {
 			limiter: func(m enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
 			used:    map[string]int64{"everyone": 4},
 			cost:    1,
-			want:    []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
+			want:    []outcome{{skipped, 2, "user"}, {skipped, 3, "company"}, {limited, 0, "everyone"}},
 			left:    []int64{2, 3, 0},
 		},
 		{
@@ -133,7 +133,7 @@ func TestTakeAllInOrder(t *testing.T) {
 			limiter: func(m enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
 			used:    map[string]int64{"user:ann": 1, "everyone": 3},
 			cost:    2,
-			want:    []outcome{{limited, 1, "user"}, {spared, 3, "company"}, {limited, 1, "everyone"}},
+			want:    []outcome{{limited, 1, "user"}, {skipped, 3, "company"}, {limited, 1, "everyone"}},
 			left:    []int64{1, 3, 1},
 		},
 		{
@@ -141,7 +141,7 @@ func TestTakeAllInOrder(t *testing.T) {
 			limiter: func(m enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
 			used:    map[string]int64{"everyone": 4},
 			cost:    1,
-			want:    []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
+			want:    []outcome{{skipped, 2, "user"}, {skipped, 3, "company"}, {limited, 0, "everyone"}},
 			left:    []int64{2, 3, 0},
 		},
 		{
@@ -190,8 +190,8 @@ func TestDeciding(t *testing.T) {
 	allowed := func(left, reset int64) ratelimit.Decision {
 		return decision(ratelimit.Allowed, 1, state(left, reset))
 	}
-	spared := func(left, reset int64) ratelimit.Decision {
-		return decision(ratelimit.Spared, 1, state(left, reset))
+	skipped := func(left, reset int64) ratelimit.Decision {
+		return decision(ratelimit.Skipped, 1, state(left, reset))
 	}
 	costly := func(left, cost, reset int64) ratelimit.Decision {
 		d := allowed(left, reset)
@@ -211,9 +211,9 @@ func TestDeciding(t *testing.T) {
 		{"the least remaining", decisions{allowed(3, 50), allowed(2, 5), allowed(9, 500)}, 1},
 		{"on a tie the later reset", decisions{allowed(3, 5), allowed(3, 50), allowed(3, 7)}, 1},
 		{"of equal ones the first", decisions{allowed(3, 5), allowed(3, 5)}, 0},
-		{"a denial before less remaining", decisions{spared(0, 500), limited(5)}, 1},
-		{"the longest denial", decisions{limited(5), spared(1, 500), limited(50), limited(7)}, 2},
-		{"of equal denials the first", decisions{spared(1, 500), limited(50), limited(50)}, 1},
+		{"a denial before less remaining", decisions{skipped(0, 500), limited(5)}, 1},
+		{"the longest denial", decisions{limited(5), skipped(1, 500), limited(50), limited(7)}, 2},
+		{"of equal denials the first", decisions{skipped(1, 500), limited(50), limited(50)}, 1},
 		{"undecided ones are the last", decisions{{}, limited(5), {}}, 1},
 		{"undecided beside allowed", decisions{{}, allowed(3, 5)}, 1},
 		{"unlike units: the least share", decisions{costly(590, 10, 5), allowed(58, 5)}, 1},
@@ -289,7 +289,7 @@ func TestCheckAll(t *testing.T) {
 func TestTakeAllWithPlansWithoutQuotas(t *testing.T) {
 	tester, debtor := ratelimit.UnlimitedPlan("tester"), ratelimit.SuspendedPlan("debtor")
 	spent := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
-	const allowed, limited, spared, suspended = ratelimit.Allowed, ratelimit.Limited, ratelimit.Spared, ratelimit.Suspended
+	const allowed, limited, skipped, suspended = ratelimit.Allowed, ratelimit.Limited, ratelimit.Skipped, ratelimit.Suspended
 	for _, tt := range []struct {
 		name     string
 		charges  []ratelimit.Charge
@@ -302,12 +302,12 @@ func TestTakeAllWithPlansWithoutQuotas(t *testing.T) {
 		{"unlimited between, more than its share", []ratelimit.Charge{{Subject: "company:7", Plan: company, Cost: 2}, {Subject: "a", Plan: tester, Cost: 1 << 60}, {Subject: "everyone", Plan: everyone, Cost: 4}},
 			[]outcome{{allowed, 1, "company"}, {allowed, 0, "tester"}, {allowed, 0, "everyone"}}, 2},
 		{"unlimited, another limited", []ratelimit.Charge{{Subject: "a", Plan: tester, Cost: 1}, {Subject: "spent", Plan: spent, Cost: 1}, {Subject: "company:7", Plan: company, Cost: 1}},
-			[]outcome{{spared, 0, "tester"}, {limited, 0, "user"}, {spared, 3, "company"}}, 1},
+			[]outcome{{skipped, 0, "tester"}, {limited, 0, "user"}, {skipped, 3, "company"}}, 1},
 		{"suspended alone", []ratelimit.Charge{{Subject: "a", Plan: debtor, Cost: 7}}, []outcome{{suspended, 0, "debtor"}}, 0},
 		{"suspended last", []ratelimit.Charge{{Subject: "company:7", Plan: company, Cost: 1}, {Subject: "a", Plan: debtor, Cost: 1}},
 			[]outcome{{}, {suspended, 0, "debtor"}}, 1},
 		{"suspended, another limited", []ratelimit.Charge{{Subject: "spent", Plan: spent, Cost: 1}, {Subject: "a", Plan: debtor, Cost: 1}, {Subject: "b", Plan: tester, Cost: 1}},
-			[]outcome{{}, {suspended, 0, "debtor"}, {spared, 0, "tester"}}, 1},
+			[]outcome{{}, {suspended, 0, "debtor"}, {skipped, 0, "tester"}}, 1},
 		{"the same subject under a plan with quotas", []ratelimit.Charge{{Subject: "company:7", Plan: company, Cost: 1}, {Subject: "company:7", Plan: tester, Cost: 1}},
 			[]outcome{{allowed, 2, "company"}, {allowed, 0, "tester"}}, 0},
 	} {

@@ -36,9 +36,9 @@ func (e *engineTest) takeAll(charges ...ratelimit.Charge) []ratelimit.Decision {
 			e.Errorf("decision %d has the plan %v, the cost %d and the time %d; want %v, %d, and the time of the first, %d",
 				i+1, d.Plan, d.Cost, d.Time, charges[i].Plan, charges[i].Cost, decisions[0].Time)
 		}
-		if d.Outcome == ratelimit.Spared {
+		if d.Outcome == ratelimit.Skipped {
 			if d.RetryAfter != 0 || d.Struck || d.BanEnds != 0 {
-				e.Errorf("a spared charge must not be denied: got %+v", *d)
+				e.Errorf("a skipped charge must not be denied: got %+v", *d)
 			}
 			continue
 		}
@@ -60,15 +60,15 @@ func testTakeAll(e *engineTest) {
 		return []ratelimit.Charge{{Subject: name, Plan: user, Cost: cost}, {Subject: "org", Plan: org, Cost: cost}, {Subject: "all", Plan: all, Cost: 2 * cost}}
 	}
 	type outcomes = []ratelimit.Outcome
-	const spared = ratelimit.Spared
+	const skipped = ratelimit.Skipped
 	e.wantAll("subjects never seen", e.takeAll(group("ann", 3)...), outcomes{allowed, allowed, allowed}, []int64{2, 4, 994})
-	e.wantAll("one has no room", e.takeAll(group("ann", 3)...), outcomes{limited, spared, spared}, []int64{2, 4, 994})
-	e.wantAll("another has none", e.takeAll(group("bob", 5)...), outcomes{spared, limited, spared}, []int64{5, 4, 994})
+	e.wantAll("one has no room", e.takeAll(group("ann", 3)...), outcomes{limited, skipped, skipped}, []int64{2, 4, 994})
+	e.wantAll("another has none", e.takeAll(group("bob", 5)...), outcomes{skipped, limited, skipped}, []int64{5, 4, 994})
 	e.wantAll("the others had nothing taken", e.takeAll(group("bob", 3)...), outcomes{allowed, allowed, allowed}, []int64{2, 1, 988})
-	e.wantAll("two have no room", e.takeAll(group("ann", 4)...), outcomes{limited, limited, spared}, []int64{2, 1, 988})
+	e.wantAll("two have no room", e.takeAll(group("ann", 4)...), outcomes{limited, limited, skipped}, []int64{2, 1, 988})
 	e.wantAll("one charge", e.takeAll(group("ann", 1)[:1]...), outcomes{allowed}, []int64{1})
-	e.want("a spared subject has all it had", e.takeN("all", all, 1), allowed, 987)
-	e.want("a subject that was only spared has used nothing", e.takeN("org", org, 1), allowed, 0)
+	e.want("a skipped subject has all it had", e.takeN("all", all, 1), allowed, 987)
+	e.want("a subject that was only skipped has used nothing", e.takeN("org", org, 1), allowed, 0)
 }
 
 func testWrongGroups(e *engineTest) {

@@ -169,7 +169,7 @@ func (m *model) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions
 	}
 	for i, c := range charges {
 		if refused && decisions[i].Allowed() {
-			decisions[i].Outcome = ratelimit.Spared
+			decisions[i].Outcome = ratelimit.Skipped
 		} else {
 			decisions[i] = m.take(c.Subject, c.Plan, c.Cost)
 		}

@@ -92,7 +92,7 @@ func testStrikes(e *engineTest) {
 		penalty ratelimit.Penalty
 		steps   []step
 	}{
-		{"what was in flight is spared", start, penalty(), []step{{0, 1, allowed, never, 3}, {0, 50, limited, false, 3},
+		{"what was in flight is no strike", start, penalty(), []step{{0, 1, allowed, never, 3}, {0, 50, limited, false, 3},
 			{1999 * time.Millisecond, 1, limited, false, 3}, {time.Millisecond, 1, limited, true, 2}}},
 		{"one strike is forgotten for each Decay", start, noGrace, []step{{0, 1, allowed, never, 3}, {0, 1, limited, true, 2},
 			{0, 1, limited, true, 1}, {19 * sec, 1, limited, true, 0}, {sec, 1, limited, true, 0}, {60 * sec, 1, limited, true, 2}, {19 * sec, 1, limited, true, 1}}},

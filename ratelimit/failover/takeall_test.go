@@ -37,7 +37,7 @@ func (r *rig) takeBoth(user string, want ...ratelimit.Outcome) {
 const (
 	allowed = ratelimit.Allowed
 	limited = ratelimit.Limited
-	spared  = ratelimit.Spared
+	skipped = ratelimit.Skipped
 )
 
 // During an outage the local engine decides about all charges, and what it admits is
@@ -50,14 +50,14 @@ func TestTakeAllThroughAnOutage(t *testing.T) {
 		r.shared.set(down)
 		r.takeBoth("bob", allowed, allowed)
 		r.takeBoth("bob", allowed, allowed)
-		r.takeBoth("bob", spared, limited)
+		r.takeBoth("bob", skipped, limited)
 		r.wantUsed("two requests were admitted", r.local, "bob", ofUser, "2/24h0m0s")
 		r.shared.set(nil)
 		time.Sleep(time.Minute)
 		r.wantUsed("after the outage", r.shared.engine, "ann", ofUser, "2/24h0m0s")
 		r.wantUsed("after the outage", r.shared.engine, "bob", ofUser, "2/24h0m0s")
 		r.wantUsed("after the outage", r.shared.engine, "everybody", ofEverbody, "4/24h0m0s")
-		r.takeBoth("ann", spared, limited)
+		r.takeBoth("ann", skipped, limited)
 		r.wantUsed("after a refusal", r.shared.engine, "ann", ofUser, "2/24h0m0s")
 	})
 }
@@ -69,7 +69,7 @@ func TestTakeAllOfAMultiTaker(t *testing.T) {
 		for range 4 {
 			r.takeBoth("ann", allowed, allowed)
 		}
-		r.takeBoth("bob", spared, limited)
+		r.takeBoth("bob", skipped, limited)
 		r.wantUsed("as at the primary", r.local, "everybody", ofEverbody, "4/24h0m0s")
 		r.wantUsed("as at the primary", r.local, "bob", ofUser, "0/24h0m0s")
 	})

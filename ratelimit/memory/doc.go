@@ -1,9 +1,9 @@
 // Package memory is the embedded rate limiting engine, for one process. It is exact,
 // its memory is bounded, and it has no dependencies.
 //
-//	engine, err := memory.New(memory.Options{MaxSubjects: 100_000})
+//	limiter, err := memory.New(memory.Options{MaxSubjects: 100_000})
 //	...
-//	d, err := engine.Take(ctx, "owner:17", plan, 1)
+//	d, err := limiter.Take(ctx, "owner:17", plan, 1)
 //
 // It implements every interface of packages ratelimit and engine. A request, also about several
 // subjects ([Limiter.TakeAll]), is decided at one instant: N concurrent requests against a

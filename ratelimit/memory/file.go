@@ -19,7 +19,7 @@ import (
 // Open returns an engine that keeps usage and bans in a file over a restart, a function that
 // writes the file, and one that writes it a last time and closes it:
 //
-//	engine, save, closeFile, err := memory.Open("/var/lib/pets/usage", memory.Options{})
+//	limiter, save, closeFile, err := memory.Open("/var/lib/pets/usage", memory.Options{})
 //	...
 //	err = closeFile() // when the service has stopped serving
 //

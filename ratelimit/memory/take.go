@@ -179,7 +179,7 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 		}
 		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, r.reason(nil)
 	case roomAt == 0:
-		d.Outcome, v = ratelimit.Spared, fits
+		d.Outcome, v = ratelimit.Skipped, fits
 	case mayStrike && !r.excuses(d, lastEnd):
 		return unclear // a strike
 	}

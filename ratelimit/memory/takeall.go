@@ -169,9 +169,9 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 	for i := range rulings {
 		x, d := &rulings[i], &decisions[i]
 		if !admitted && d.Allowed() {
-			d.Outcome = ratelimit.Spared
+			d.Outcome = ratelimit.Skipped
 		}
-		if d.Outcome == ratelimit.Spared || !x.changes(d) {
+		if d.Outcome == ratelimit.Skipped || !x.changes(d) {
 			continue
 		}
 		x.isNew = !x.found
@@ -182,7 +182,7 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 		x.reserved = true
 	}
 	for i := range rulings {
-		if x, d := &rulings[i], &decisions[i]; d.Outcome == ratelimit.Spared {
+		if x, d := &rulings[i], &decisions[i]; d.Outcome == ratelimit.Skipped {
 			x.spare(d)
 		} else {
 			x.rule(charges[i].Subject, d)

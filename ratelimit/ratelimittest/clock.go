@@ -3,9 +3,9 @@
 // and a check of the header fields.
 //
 //	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
-//	engine, err := memory.New(memory.Options{Now: clock.Now})
+//	limiter, err := memory.New(memory.Options{Now: clock.Now})
 //	...
-//	recorder := ratelimittest.NewRecorder(engine)
+//	recorder := ratelimittest.NewRecorder(limiter)
 //	service := newService(recorder) // what main calls with its engine
 //
 //	w := httptest.NewRecorder()

@@ -15,11 +15,11 @@ import (
 // A test moves the clock, causes an outage, and reads what the service has asked for.
 func Example() {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
-	engine, err := memory.New(memory.Options{Now: clock.Now})
+	limiter, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		panic(err)
 	}
-	recorder := ratelimittest.NewRecorder(engine)
+	recorder := ratelimittest.NewRecorder(limiter)
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	limited, err := limit.New(recorder, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil

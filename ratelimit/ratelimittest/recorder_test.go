@@ -68,7 +68,7 @@ func TestCalls(t *testing.T) {
 	take("ann", 2, ratelimit.Allowed)
 	take("ann", 1, ratelimit.Limited)
 	takeAll(ratelimit.Allowed, ratelimit.Allowed)
-	takeAll(ratelimit.Spared, ratelimit.Limited)
+	takeAll(ratelimit.Skipped, ratelimit.Limited)
 	r.Fail()
 	if _, err := r.Take(ctx, "ann", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("Take after Fail: %v, want ErrUnavailable", err)
@@ -89,7 +89,7 @@ func TestCalls(t *testing.T) {
 	want := []call{
 		{"ann", plan, 2, ratelimit.Allowed, false}, {"ann", plan, 1, ratelimit.Limited, false},
 		{"bob", plan, 1, ratelimit.Allowed, false}, {"all", day, 1, ratelimit.Allowed, false},
-		{"bob", plan, 1, ratelimit.Spared, false}, {"all", day, 1, ratelimit.Limited, false},
+		{"bob", plan, 1, ratelimit.Skipped, false}, {"all", day, 1, ratelimit.Limited, false},
 		{"ann", plan, 1, 0, true},
 	}
 	var got []call

@@ -19,9 +19,9 @@ import (
 
 // newService is a service as its program has it. It takes the engine as an argument, so
 // that tests can pass one of their own.
-func newService(engine ratelimit.Limiter) http.Handler {
+func newService(limiter ratelimit.Limiter) http.Handler {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-	byUser, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	byUser, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		user, _, _ := r.BasicAuth()
 		return ratelimit.Caller{Subject: "user:" + user, Plan: free}, nil
 	}, limit.Options{
@@ -54,11 +54,11 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 
 func TestLimit(t *testing.T) {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
-	engine, err := memory.New(memory.Options{Now: clock.Now})
+	limiter, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := newService(engine)
+	service := newService(limiter)
 
 	w := get(service, "/hello")
 	ratelimittest.CheckHeaders(t, w.Header(), ratelimittest.Fields{Limit: 2, Remaining: 1})

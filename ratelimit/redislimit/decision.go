@@ -35,8 +35,8 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 	case a.letter == banDeferred:
 		d.Outcome = ratelimit.Limited
 		d.StrikesLeft = 0
-	case a.letter == spared:
-		d.Outcome = ratelimit.Spared
+	case a.letter == skipped:
+		d.Outcome = ratelimit.Skipped
 		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(v.strikes, v.sinceSecond, fixedwindow.Seconds(a.nanos))
 	default:
 		d.Outcome = ratelimit.Banned

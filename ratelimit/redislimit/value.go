@@ -85,7 +85,7 @@ func (a *answer) value() (v value, err error) {
 		v.windows[v.n] = window{kindOf(length), end, used}
 		v.n++
 	}
-	if a.letter == spared {
+	if a.letter == skipped {
 		v.expire(fixedwindow.Seconds(a.nanos))
 	}
 	return v, nil

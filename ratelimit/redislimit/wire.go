@@ -180,7 +180,7 @@ const (
 	banStarted  = 'b'
 	banDeferred = 'h'
 	needsIndex  = 'i'
-	spared      = 's' // in a group of takes
+	skipped     = 's' // in a group of takes
 	clocksApart = 'c'
 	unknown     = 'e'
 	wrongIndex  = 'x' // of takes
@@ -210,7 +210,7 @@ func (cmd *command) read(reply string) error {
 		g.nanos = nanos
 		if g.code == opTakeAll {
 			rest, err = g.readTakes(rest)
-		} else if rest, err = g.answer.read(rest); err == nil && g.letter == spared {
+		} else if rest, err = g.answer.read(rest); err == nil && g.letter == skipped {
 			err = errReply
 		}
 		if err == nil && g.lease != nil {
@@ -252,7 +252,7 @@ func (a *answer) read(b string) (rest string, err error) {
 		return b, nil
 	case done:
 		a.granted = a.requests
-	case denied, limitedFree, banStarted, banDeferred, spared:
+	case denied, limitedFree, banStarted, banDeferred, skipped:
 		if len(b) < 4 {
 			return "", errReply
 		}

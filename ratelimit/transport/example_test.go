@@ -48,13 +48,13 @@ func ExampleOptions_plan() {
 	}))
 	defer server.Close()
 
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		panic(err)
 	}
 	limits, err := transport.New(transport.Options{
 		Plan:    ratelimit.MustPlan("nightly", ratelimit.Penalty{}, ratelimit.PerDay(2)),
-		Limiter: engine,
+		Limiter: limiter,
 		MaxWait: -1,
 	})
 	if err != nil {

@@ -335,7 +335,7 @@ func TestBanOfGatehouse(t *testing.T) {
 func TestReservationsFillTheWindow(t *testing.T) {
 	for _, maxWait := range []time.Duration{-1, 48 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			opts := limit.Options{Context: true, Cost: func(*http.Request) int64 { return 1000 }}
+			opts := limit.Options{Settle: true, Cost: func(*http.Request) int64 { return 1000 }}
 			service, _ := gatehouse(t, planOf(ratelimit.PerDay(5000)), opts, func(_ http.ResponseWriter, r *http.Request) {
 				time.Sleep(time.Second)
 				must(t, limit.FromContext(r.Context()).Settle(r.Context(), 0))

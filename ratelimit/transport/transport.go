@@ -45,7 +45,7 @@
 //
 //	limits, err := transport.New(transport.Options{
 //		Plan:    ratelimit.MustPlan("github", ratelimit.Penalty{}, ratelimit.PerHour(5000)),
-//		Limiter: engine, // of ratelimit/memory, or a shared one for several processes
+//		Limiter: limiter, // of ratelimit/memory, or a shared one for several processes
 //	})
 //
 // # Deprecations

@@ -147,7 +147,7 @@ var (
 	errAway = fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, errDial)
 	open    = limit.Options{FailOpen: true}
 	shadow  = limit.Options{Shadow: true}
-	reserve = limit.Options{Context: true}
+	reserve = limit.Options{Settle: true}
 	german  = limit.Options{Errors: &apierror.Responder{Translate: func(_ *http.Request, e *apierror.Error) string { return fmt.Sprint("Fehler: ", e.Code) }}}
 	own     = limit.Options{Errors: &apierror.Responder{Write: func(w http.ResponseWriter, _ *http.Request, e *apierror.Error) {
 		w.Header().Set("Content-Type", "text/own")
@@ -191,7 +191,7 @@ var scenarios = []scenario{
 	{name: "no refunds", requests: "internal panic ok"},
 	{name: "a refund that was settled", refund: true, options: reserve, requests: "settle-internal ok"},
 	{name: "settle", options: reserve, requests: "settle ok"},
-	{name: "settle a refusal", options: limit.Options{Context: true, Shadow: true}, requests: "settle settle"},
+	{name: "settle a refusal", options: limit.Options{Settle: true, Shadow: true}, requests: "settle settle"},
 	{name: "fractions of a second", caller: under(smooth, nil), requests: "ok ok"},
 	{name: "several charges", caller: under(wide, small), refund: true, requests: "ok internal ok ok ok ok ok"},
 	{name: "several charges, unlimited", caller: under(staff, small), refund: true, requests: "ok internal ok ok ok"},
@@ -343,7 +343,7 @@ func (sc *scenario) limit(s Service, engine ratelimit.Limiter, log *Log) Limit {
 func (sc *scenario) handler(t *testing.T, engine *memory.Limiter, log *Log) func(context.Context, string) int {
 	return func(ctx context.Context, text string) int {
 		reserved := limit.FromContext(ctx)
-		_, _ = fmt.Fprintf(log, "the handler: %s, a reservation of %q, %s\n", text, reserved.Caller().Subject, sc.used(t, engine))
+		_, _ = fmt.Fprintf(log, "the handler: %s, a settlement of %q, %s\n", text, reserved.Caller().Subject, sc.used(t, engine))
 		if strings.HasPrefix(text, "settle") {
 			_, _ = fmt.Fprintln(log, "Settle:", reserved.Settle(ctx, 2))
 		}

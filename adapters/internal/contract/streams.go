@@ -20,7 +20,7 @@ import (
 // stack returns middlewares that wrap ResponseWriter and request several times.
 func stack(t *testing.T, log *Log) Wrap {
 	return Wrap{middleware.RequestID, middleware.AccessLog(log.Logger()), middleware.Recover(Errors),
-		Limiter(t, limit.Options{ChargeIf: limit.NotServerError, Context: true}), middleware.BodyLimit(1<<20, Errors)}
+		Limiter(t, limit.Options{ChargeIf: limit.NotServerError, Settle: true}), middleware.BodyLimit(1<<20, Errors)}
 }
 
 // Each part of a stream arrives when it was flushed, and trailers travel both ways.

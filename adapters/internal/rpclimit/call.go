@@ -19,7 +19,7 @@ type Call struct {
 
 	Fields  http.Header   // for the client, with the names of package limit; may be empty
 	Denial  *Denial       // nil: the call was served
-	Request *http.Request // what the handler gets: its context may have a reservation
+	Request *http.Request // what the handler gets: its context may have a settlement
 
 	serve    func(*Call) (Code, error)
 	decision ratelimit.Decision

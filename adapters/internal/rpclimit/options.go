@@ -2,7 +2,7 @@
 // limit. Packages gatehousegrpc and gatehouseconnect carry its answers in the form of their
 // framework:
 //
-//	gate, err := rpclimit.New("gatehousegrpc", engine, identify, rpclimit.Options{}, native, panicked)
+//	gate, err := rpclimit.New("gatehousegrpc", limiter, identify, rpclimit.Options{}, native, panicked)
 //	call := gate.Serve(rpclimit.Request(ctx, method, header, remoteAddr), func(c *rpclimit.Call) (rpclimit.Code, error) {
 //		err := handler(c.Request.Context(), ...)
 //		return codeOf(err), err

@@ -72,12 +72,12 @@ func NewGate(errs *apierror.Responder) (auth *bearer.Authenticator[string], limi
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := memory.New(memory.Options{})
+	limiter, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	source := clientip.FromRemoteAddr()
-	limited, err = limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err = limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		if user, ok := bearer.FromContext[string](r.Context()); ok {
 			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
 		}

@@ -134,7 +134,7 @@ func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, dec
 	err := l.Limiter.TakeAll(ctx, charges, decisions)
 	if err == nil && decisions[0].Outcome == ratelimit.Banned {
 		for i := 1; i < len(decisions); i++ {
-			decisions[i].Outcome = ratelimit.Spared
+			decisions[i].Outcome = ratelimit.Skipped
 		}
 	}
 	return err

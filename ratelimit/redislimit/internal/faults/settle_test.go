@@ -51,7 +51,7 @@ func TestSettle(t *testing.T) {
 		t.Run(fmt.Sprint("local engine: ", local), func(t *testing.T) {
 			r := newRun(t, scenario{stage: killed}, arrangement{failover: true, local: local})
 			plan := lasting(1000)
-			reserved := make([]*limit.Reservation, len(settling))
+			reserved := make([]*limit.Settlement, len(settling))
 			for phase, begin := range []func(){
 				func() {},
 				func() { r.stage.hurt(r) },
@@ -91,12 +91,12 @@ func TestSettle(t *testing.T) {
 
 func subjectOf(i int) string { return fmt.Sprint("settled/", i) }
 
-// reserve charges 40 units, and returns what a handler finds with Options.Context.
-func (r *run) reserve(subject string, plan *ratelimit.Plan) (reserved *limit.Reservation) {
+// reserve charges 40 units, and returns what a handler finds with Options.Settle.
+func (r *run) reserve(subject string, plan *ratelimit.Plan) (reserved *limit.Settlement) {
 	r.t.Helper()
 	limited, err := limit.New(r.guard, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: subject, Plan: plan}, nil
-	}, limit.Options{Name: "settled", Context: true, Cost: func(*http.Request) int64 { return 40 }})
+	}, limit.Options{Name: "settled", Settle: true, Cost: func(*http.Request) int64 { return 40 }})
 	must(r.t, err)
 	w := httptest.NewRecorder()
 	limited(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
@@ -109,7 +109,7 @@ func (r *run) reserve(subject string, plan *ratelimit.Plan) (reserved *limit.Res
 }
 
 // settle settles a request at so many units, or fails to if the step begins with "!".
-func (r *run) settle(reserved *limit.Reservation, step string) {
+func (r *run) settle(reserved *limit.Settlement, step string) {
 	r.t.Helper()
 	number, fails := strings.CutPrefix(step, "!")
 	units, err := strconv.ParseInt(number, 10, 64)

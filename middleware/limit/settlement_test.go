@@ -47,10 +47,10 @@ func wantUsed(t *testing.T, l *memory.Limiter, what string, want [2]int64) {
 }
 
 // reserve sends a request that reserves 40 units, unless opts say otherwise, and returns its
-// reservation. work is done by the handler.
-func reserve(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, work func(http.ResponseWriter, *limit.Reservation)) (res *limit.Reservation) {
+// settlement. work is done by the handler.
+func reserve(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, work func(http.ResponseWriter, *limit.Settlement)) (res *limit.Settlement) {
 	t.Helper()
-	opts.Context = true
+	opts.Settle = true
 	if opts.Cost == nil {
 		opts.Cost = func(*http.Request) int64 { return 40 }
 	}
@@ -64,12 +64,12 @@ func reserve(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.O
 	})
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	if !served || res == nil {
-		t.Fatalf("served is %t with reservation %v, want that the handler finds one", served, res)
+		t.Fatalf("served is %t with settlement %v, want that the handler finds one", served, res)
 	}
 	return res
 }
 
-func settle(t *testing.T, res *limit.Reservation, units int64) {
+func settle(t *testing.T, res *limit.Settlement, units int64) {
 	t.Helper()
 	if err := res.Settle(t.Context(), units); err != nil {
 		t.Errorf("Settle(%d): %v", units, err)
@@ -93,7 +93,7 @@ func TestCopiesOfTheRequest(t *testing.T) {
 		}
 		return true
 	}
-	for _, opts := range []limit.Options{{Context: true}, {ChargeIf: chargeIf}, {Context: true, ChargeIf: chargeIf}} {
+	for _, opts := range []limit.Options{{Settle: true}, {ChargeIf: chargeIf}, {Settle: true, ChargeIf: chargeIf}} {
 		h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
 		ctx := context.WithValue(t.Context(), userKey{}, "ann")
 		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/pets", strings.NewReader("{}"))

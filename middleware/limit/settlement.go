@@ -11,8 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// A Reservation is what a request was charged before it was served. A handler finds it
-// in the context, if Options.Context is set, to log or meter the decision, and to settle
+// A Settlement is what a request was charged before it was served. A handler finds it
+// in the context, if Options.Settle is set, to log or meter the decision, and to settle
 // a cost that is known only afterwards, such as tokens, bytes or rows:
 //
 //	tokens := answer(w, r)
@@ -20,7 +20,7 @@ import (
 //
 // It is safe for concurrent use. FromContext returns nil if the request did not pass the
 // middleware. The methods then do nothing, and Settle returns an error.
-type Reservation struct {
+type Settlement struct {
 	limiter  ratelimit.Limiter
 	caller   ratelimit.Caller
 	deciding int // the number of the charge that Decision is about
@@ -29,13 +29,13 @@ type Reservation struct {
 	hidden bool
 
 	mu      sync.Mutex
-	charges []reservedCharge  // the caller's own first
-	one     [1]reservedCharge // where charges is, if there is one
+	charges []settledCharge  // the caller's own first
+	one     [1]settledCharge // where charges is, if there is one
 	settled bool
 }
 
-// A reservedCharge is one charge of a request.
-type reservedCharge struct {
+// A settledCharge is one charge of a request.
+type settledCharge struct {
 	subject  string
 	decision ratelimit.Decision
 	counted  bool  // the engine has made it
@@ -46,10 +46,10 @@ type reservedCharge struct {
 	units int64
 }
 
-// FromContext returns the reservation of the request that ctx belongs to: that of the
-// innermost middleware with Options.Context, or nil if there is none.
-func FromContext(ctx context.Context) *Reservation {
-	r, _ := ctx.Value(reservationKey{}).(*Reservation)
+// FromContext returns the settlement of the request that ctx belongs to: that of the
+// innermost middleware with Options.Settle, or nil if there is none.
+func FromContext(ctx context.Context) *Settlement {
+	r, _ := ctx.Value(settlementKey{}).(*Settlement)
 	return r
 }
 
@@ -57,7 +57,7 @@ func FromContext(ctx context.Context) *Reservation {
 // it. Of several charges its Plan says which one it is about. It is the
 // zero Decision if none was made: if identify failed in shadow mode, or without the middleware. If
 // the engine failed, it is what the header fields show.
-func (r *Reservation) Decision() ratelimit.Decision {
+func (r *Settlement) Decision() ratelimit.Decision {
 	if r == nil {
 		return ratelimit.Decision{}
 	}
@@ -65,7 +65,7 @@ func (r *Reservation) Decision() ratelimit.Decision {
 }
 
 // Caller returns what identify returned, with Options.Name and a slash before each subject.
-func (r *Reservation) Caller() ratelimit.Caller {
+func (r *Settlement) Caller() ratelimit.Caller {
 	if r == nil {
 		return ratelimit.Caller{}
 	}
@@ -92,12 +92,12 @@ func (r *Reservation) Caller() ratelimit.Caller {
 // avoid the charge by disconnecting. After an error that wraps [ratelimit.ErrUnavailable] the
 // difference may have been counted or not; Settle can be called again, and within ten minutes
 // counts it once.
-// The error wraps [ratelimit.ErrInvalid] if actual is negative or the Reservation nil, and also
+// The error wraps [ratelimit.ErrInvalid] if actual is negative or the Settlement nil, and also
 // [errors.ErrUnsupported] if the engine is not an [engine.Adjuster].
-func (r *Reservation) Settle(ctx context.Context, actual int64) error {
+func (r *Settlement) Settle(ctx context.Context, actual int64) error {
 	switch {
 	case r == nil:
-		return fmt.Errorf("%w: Settle: the context has no reservation; set Options.Context and use the context of the request", ratelimit.ErrInvalid)
+		return fmt.Errorf("%w: Settle: the context has no settlement; set Options.Settle and use the context of the request", ratelimit.ErrInvalid)
 	case actual < 0:
 		return fmt.Errorf("%w: Settle: the units must be 0 or more, got %d", ratelimit.ErrInvalid, actual)
 	}
@@ -110,7 +110,7 @@ func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 // settleTo changes what the charges cost that cost as much as the request, or all. r.mu
 // is locked: concurrent calls about one request wait for each other. All charges are
 // changed that can be; the error is the first one.
-func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err error) {
+func (r *Settlement) settleTo(ctx context.Context, units int64, all bool) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
 	for i := range r.charges {
@@ -125,7 +125,7 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 
 // chargeTo makes a charge cost some units. If the answer to an adjustment before was lost,
 // that is repeated first.
-func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
+func (r *Settlement) chargeTo(ctx context.Context, c *settledCharge, units int64) error {
 	adjuster, ok := r.limiter.(engine.Adjuster)
 	for c.id != "" || c.charged != units {
 		if !ok {
@@ -160,7 +160,7 @@ func settleError(ctx context.Context, err error) error {
 
 // refund gives the whole charge back at the end of the request, unless the handler has
 // settled it meanwhile.
-func (r *Reservation) refund(ctx context.Context) {
+func (r *Settlement) refund(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.settled {
@@ -168,37 +168,37 @@ func (r *Reservation) refund(ctx context.Context) {
 	}
 }
 
-type reservationKey struct{}
+type settlementKey struct{}
 
-// A reservedContext is the context of a request with a reservation, in one allocation.
-type reservedContext struct {
+// A settlementContext is the context of a request with a settlement, in one allocation.
+type settlementContext struct {
 	context.Context
-	reservation Reservation
+	settlement Settlement
 }
 
-func (c *reservedContext) Value(key any) any {
-	if key == (reservationKey{}) {
-		return &c.reservation
+func (c *settlementContext) Value(key any) any {
+	if key == (settlementKey{}) {
+		return &c.settlement
 	}
 	return c.Context.Value(key)
 }
 
-// reserve returns the context of a request with its reservation. all is empty if the caller
+// settle returns the context of a request with its settlement. all is empty if the caller
 // has one charge, which d is about.
-func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d ratelimit.Decision, all charged, counted bool) *reservedContext {
-	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, caller: c}}
-	res := &reserved.reservation
+func (g *limitHandler) settle(ctx context.Context, c ratelimit.Caller, d ratelimit.Decision, all charged, counted bool) *settlementContext {
+	settling := &settlementContext{Context: ctx, settlement: Settlement{limiter: g.limiter, caller: c}}
+	res := &settling.settlement
 	if all.charges == nil {
-		res.one[0] = reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
+		res.one[0] = settledCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
 		res.charges = res.one[:]
-		return reserved
+		return settling
 	}
-	res.charges, res.deciding = make([]reservedCharge, len(all.charges)), all.deciding
+	res.charges, res.deciding = make([]settledCharge, len(all.charges)), all.deciding
 	for i, d := range all.decisions {
-		res.charges[i] = reservedCharge{
+		res.charges[i] = settledCharge{
 			subject: all.charges[i].Subject, decision: d, charged: d.Cost,
 			counted: counted && metered(d.Plan), fixed: i > 0 && c.Also[i-1].Cost != 0,
 		}
 	}
-	return reserved
+	return settling
 }
