@@ -154,6 +154,22 @@ func TestTargetLimit(t *testing.T) {
 	}
 }
 
+// net/http answers 431 where its own bound on the header section is the lower
+// one; with the bound well above the limit, 414 is what a client sees.
+func TestTargetLimitBehindServer(t *testing.T) {
+	srv := httptest.NewUnstartedServer(middleware.TargetLimit(8<<10, nil)(ok))
+	srv.Config.MaxHeaderBytes = 64 << 10
+	srv.Start()
+	defer srv.Close()
+	for length, want := range map[int]int{8 << 10: 200, 8<<10 + 1: 414, 60 << 10: 414} {
+		resp := must(http.Get(srv.URL + "/" + strings.Repeat("a", length-1)))
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("target of %d bytes is answered %d, want %d", length, resp.StatusCode, want)
+		}
+	}
+}
+
 func TestSharedHeadersDoNotAllocate(t *testing.T) {
 	h := middleware.Chain(ok, middleware.SecurityHeaders, middleware.TargetLimit(8<<10, nil), middleware.BodyLimit(64<<10, nil))
 	w, r := &discard{header: make(http.Header)}, httptest.NewRequest("GET", "/", nil)

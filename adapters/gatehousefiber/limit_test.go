@@ -264,6 +264,15 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+func TestNewRefuses(t *testing.T) {
+	if _, err := gatehousefiber.New(engine(), nil, limit.Options{}); err == nil {
+		t.Error("no identify is accepted")
+	}
+	if _, err := gatehousefiber.New(nil, ann, limit.Options{}); err == nil {
+		t.Error("no engine is accepted")
+	}
+}
+
 // The package comment says that a middleware of net/http sees nothing in Fiber. If this
 // test fails, that has changed.
 func TestAdaptorSeesNothing(t *testing.T) {

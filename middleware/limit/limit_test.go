@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestByIP(t *testing.T) {
@@ -85,6 +87,23 @@ func TestByPlan(t *testing.T) {
 	}
 }
 
+func TestByPlanBans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
+		s := around(t, limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan, error) { return "", free, nil }))
+		s.want(200, "192.0.2.1:1")
+		s.want(429, "192.0.2.1:1")
+		time.Sleep(3 * time.Second) // the grace
+		for range 11 {
+			s.want(429, "192.0.2.1:1")
+		}
+		banned := s.send("192.0.2.1:1")
+		if !strings.Contains(banned.Body.String(), `"client_banned"`) || strings.Contains(banned.Body.String(), "API key") {
+			t.Errorf("after 11 strikes: %s, want a ban that speaks of no API key", banned.Body)
+		}
+	})
+}
+
 // What the package comment says about the results of one call and of two.
 func TestOneCallCountsTogether(t *testing.T) {
 	byIP := limit.ByIP(perYear(2))
@@ -133,6 +152,24 @@ func TestIdentify(t *testing.T) {
 		if err != nil || got.Subject != c.want || got.Plan != plan || got.Kind != 0 || got.Also != nil {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
+	}
+}
+
+// As the page says of one limit inside another.
+func TestLimitInsideAnother(t *testing.T) {
+	outer, inner := limit.ByIP(perYear(10)), limit.ByUser(userField, perYear(2))
+	s := around(t, func(h http.Handler) http.Handler { return outer(inner(h)) })
+	for left := 1; left >= 0; left-- {
+		w := s.send("192.0.2.1:1", "User", "ann")
+		ratelimittest.CheckHeaders(t, w.Header(), ratelimittest.Fields{Limit: 2, Remaining: int64(left)})
+	}
+	s.want(429, "192.0.2.1:1", "User", "ann")
+	for range 7 { // the three requests of ann are charged to the network
+		s.want(200, "192.0.2.1:1", "User", rand.Text())
+	}
+	w := s.send("192.0.2.1:1", "User", "bob")
+	if w.Code != 429 || w.Header().Get("X-RateLimit-Limit") != "10" {
+		t.Errorf("request 11 of the network: %d, limit %s, want 429 by the outer limit", w.Code, w.Header().Get("X-RateLimit-Limit"))
 	}
 }
 

@@ -20,16 +20,13 @@ type counter struct {
 	mu      sync.Mutex
 	written int
 	reads   atomic.Int64
+	blind   bool // PetsVersion cannot tell
 }
 
-// PetsVersion cannot tell now and then.
 func (c *counter) PetsVersion() (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if rand.IntN(10) == 0 {
-		return 0, false
-	}
-	return uint64(c.written), true
+	return uint64(c.written), !c.blind
 }
 
 func (c *counter) write() int {
@@ -102,6 +99,56 @@ func TestPageCacheIsExact(t *testing.T) {
 		}
 	})
 	wg.Wait()
+}
+
+func TestPageIsKeptUntilAWrite(t *testing.T) {
+	t.Parallel()
+	db := &counter{}
+	pages := newPageCache(db, time.Minute)
+	broken := errors.New("broken")
+	if _, err := pages.get(t.Context(), firstPage, func(context.Context) (*page, error) { return nil, broken }); err != broken {
+		t.Errorf("a page that cannot be read: %v, want the error of the store", err)
+	}
+	for range 3 {
+		for range 3 {
+			p, err := pages.get(t.Context(), firstPage, db.read)
+			if got := shown(t, p, err); got != db.written {
+				t.Errorf("the page shows %d writes, want %d", got, db.written)
+			}
+		}
+		db.write()
+	}
+	if n := db.reads.Load(); n != 3 {
+		t.Errorf("nine requests read the page %d times, want once for each of three versions", n)
+	}
+	p, err := pages.get(t.Context(), firstPage, func(ctx context.Context) (*page, error) {
+		_, _ = pages.get(ctx, firstPage, db.read) // another request reads it meanwhile
+		return db.read(ctx)
+	})
+	if got, now := shown(t, p, err), pages.now(); got != db.written || now.bytes != p.size() {
+		t.Errorf("a page that two requests read shows %d writes, and %d bytes are counted for it, want %d and %d", got, now.bytes, db.written, p.size())
+	}
+	_, err = pages.get(t.Context(), otherPage, func(ctx context.Context) (*page, error) {
+		defer db.write() // before the page is kept
+		return db.read(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = pages.get(t.Context(), otherPage, db.read)
+	if got := shown(t, p, err); got != db.written {
+		t.Errorf("after a write while the page was read, it shows %d writes, want %d", got, db.written)
+	}
+	db.blind = true
+	for range 2 {
+		p, err := pages.get(t.Context(), firstPage, db.read)
+		if got := shown(t, p, err); got != db.written {
+			t.Errorf("the page shows %d writes, want %d", got, db.written)
+		}
+	}
+	if n := db.reads.Load(); n != 9 {
+		t.Errorf("two requests without a version read the page %d times, want twice", n-7)
+	}
 }
 
 func TestPageCacheIsBounded(t *testing.T) {

@@ -25,6 +25,26 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
+	running := mustLoad(t, "listen: 127.0.0.1:1\ndatabase: a.db")
+	next := mustLoad(t, "\nlisten: 127.0.0.1:2\nadmin_listen: ''\ndraft_headers: true")
+	merged, err := running.After(next)
+	must(t, err)
+	if merged.Listen != "127.0.0.1:1" || merged.Database != "a.db" || merged.AdminListen != "127.0.0.1:9090" || !merged.DraftHeaders {
+		t.Errorf("the settings are %+v, want the new ones with the addresses and the database of the running server", merged)
+	}
+	for setting, want := range map[string]string{
+		"listen": "petstore.yaml:1:9", "database": "petstore.yaml:2:11", "admin_listen": "default", "draft_headers": "petstore.yaml:4:16",
+	} {
+		if got := merged.Where(setting); got != want {
+			t.Errorf("%s is from %s, want %s", setting, got, want)
+		}
+	}
+	if next.Listen != "127.0.0.1:2" || next.Where("listen") != "petstore.yaml:2:9" {
+		t.Error("After has changed the settings that were read")
+	}
+}
+
 func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 	running := mustLoad(t, "")
 	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\nmigrate: manual\nfirst_key: false\nusage_file: u\n"+

@@ -83,6 +83,34 @@ func TestPlainFormForGenerators(t *testing.T) {
 	walk("", document)
 }
 
+func TestDocumentDeclaresTheInterface(t *testing.T) {
+	_, doc := load(t, openapi.Options{Deprecations: map[string]deprecation.Options{"getPet": leaving}})
+	if doc.OpenAPI != "3.1.1" || doc.Info.Version != "1.0.0" {
+		t.Errorf("openapi %s, info.version %s, want 3.1.1 and 1.0.0", doc.OpenAPI, doc.Info.Version)
+	}
+	want := map[string][]string{
+		"listPets":  {"200", "304", "400", "401", "403", "429", "503", "default"},
+		"createPet": {"201", "400", "401", "403", "422", "429", "503", "default"},
+		"getPet":    {"200", "304", "400", "401", "403", "404", "410", "429", "503", "default"},
+		"getUsage":  {"200", "304", "400", "401", "429", "503", "default"},
+	}
+	got := make(map[string][]string)
+	for id, op := range operations(doc) {
+		got[id] = op.Responses.Keys()
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("responses of each operation (-want +got):\n%s", d)
+	}
+	for _, path := range []string{"/pets", "/pets/{petId}", "/usage"} {
+		if doc.Paths.Find(path) == nil {
+			t.Errorf("there is no path %s", path)
+		}
+	}
+	if s := doc.Components.SecuritySchemes["bearerAuth"]; s == nil || s.Value.Type != "http" || s.Value.Scheme != "bearer" {
+		t.Error("bearerAuth is not the HTTP scheme bearer")
+	}
+}
+
 func TestEveryResponseDeclaresItsFields(t *testing.T) {
 	_, doc := load(t, openapi.Options{Deprecations: map[string]deprecation.Options{"getPet": leaving}})
 	for id, op := range operations(doc) {
