@@ -97,7 +97,8 @@ func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 	return m
 }
 
-// expiry returns the time from which on a slot in use means nothing. The slot has the meter m and is not frozen.
+// expiry returns the time from which on a slot in use means nothing. The slot has the meter m
+// and is not frozen.
 func (s *segment) expiry(slot slot, m meter) instant {
 	if m.isRecord() {
 		return unixSecond(m.count()).instant()
@@ -211,7 +212,8 @@ func (s *segment) findVictim(now instant) (best victim) {
 	return best
 }
 
-// candidate returns slot i as a victim. If it is not one, it returns until when: an empty slot and a frozen one (see noteHeld) never are.
+// candidate returns slot i as a victim. If it is not one, it returns until when; an empty slot
+// and a frozen one (see noteHeld) never are.
 func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUntil instant) {
 	slot := t.slot(i)
 	if slot.hash() == 0 {
