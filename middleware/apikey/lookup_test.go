@@ -208,6 +208,28 @@ func TestUnknownKeysDoNotTakeTheStore(t *testing.T) {
 	})
 }
 
+// An answer that comes late does not replace that of a look-up which began later.
+func TestLaterAnswerWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		v := newVerifier(storeFunc(func(context.Context, apikey.Digest) (record, error) {
+			if asked++; asked > 1 {
+				return record{Principal: ann, Revoked: time.Unix(0, 0)}, nil
+			}
+			time.Sleep(1500 * time.Millisecond)
+			return record{Principal: ann}, nil
+		}), apikey.Options{TTL: time.Hour})
+		key := newFormat("pet_live_").Generate().Reveal()
+		first := later(t.Context(), v, key)
+		pass(1100 * time.Millisecond)
+		verify(t, v, key, apikey.ErrRevoked)
+		if err := <-first; err != nil {
+			t.Errorf("the first request: %v, want what the store said to it", err)
+		}
+		verify(t, v, key, apikey.ErrRevoked)
+	})
+}
+
 // What goes wrong in a store stays with the request.
 func TestStoreThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -127,7 +127,8 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			g.next.ServeHTTP(w, r)
 			return
 		}
-		g.serve(w, r, c, d, all, what == admitted && (all.charges != nil || metered(c.Plan)))
+		charged := what == admitted && (all.charges != nil || metered(c.Plan)) // not under an unlimited plan
+		g.serve(w, r, c, d, all, charged)
 	}
 }
 

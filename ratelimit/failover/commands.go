@@ -127,8 +127,9 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 // With it, if the primary does not answer, or the circuit is open, the local engine makes
 // the adjustment, and the primary makes it later, except in smooth quotas. If the answer of
 // the primary was lost, or ctx has ended before it came, the whole call is repeated with the
-// same id, and made once. If the journal has no room, nothing is adjusted, and the error
-// wraps [ratelimit.ErrUnavailable]. When the primary has added units, the local engine learns
+// same id, and made once. If the journal has no room, nothing is adjusted here, and the
+// error wraps [ratelimit.ErrUnavailable]; the primary may have made the adjustment if its answer
+// was lost. When the primary has added units, the local engine learns
 // with Peek what the subject has used, which may take a second budget.
 //
 // The primary alone remembers ids: with a local engine do not repeat a call that returned
@@ -158,6 +159,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 			return l.refusal(err)
 		}
 		id = "" // nobody has used it
+	case unknown: // the same id makes it once
 	}
 	return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
 }
@@ -167,7 +169,7 @@ type fate uint8
 
 const (
 	made    fate = iota
-	refused      // for a reason of the caller's; nothing is adjusted
+	refused      // the error is the caller's; without a local engine the primary may have made it
 	missed       // it is not made, as far as is known: the circuit is open, or the primary failed
 	unknown      // it may have been made: with a local engine it is repeated with its id
 )

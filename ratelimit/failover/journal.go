@@ -159,8 +159,8 @@ func (j *journal) all() []*entry {
 	return slices.Collect(maps.Values(j.entries))
 }
 
-// errRefused says that the primary does not know all of the subject's usage, and refuses it.
-var errRefused = errors.New("failover: usage of the subject is not merged")
+// errUnmerged says that the primary does not know all of the subject's usage, and refuses it.
+var errUnmerged = errors.New("failover: usage of the subject is not merged")
 
 // bring merges what the journal holds of subject. A request brings the usage of its
 // subject before the primary decides, so that an outage grants no second quota.
@@ -173,7 +173,7 @@ func (j *journal) bring(ctx context.Context, subject string) error {
 			return nil
 		}
 		if e.refused.Load() {
-			return errRefused
+			return errUnmerged
 		}
 		if err := j.merge(ctx, e); err != nil {
 			return err

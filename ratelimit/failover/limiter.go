@@ -146,7 +146,8 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 			l.mirror.update(ctx, charges[i].Subject, &decisions[i])
 		}
 	case failed:
-		if !errors.Is(err, errRefused) && l.breaker.failed(v, charges[0].Plan, err) {
+		// After errUnmerged the primary was not called for this.
+		if !errors.Is(err, errUnmerged) && l.breaker.failed(v, charges[0].Plan, err) {
 			l.keeper.rouse()
 		}
 	}

@@ -190,9 +190,9 @@ func (e *entry) wants(p engine.Plan) int64 {
 }
 
 // learn takes over an answer of the engine, which charged so many more units for the share. It
-// returns how many units of the share before must not be used any more.
+// returns how many units of the share before are to be given back.
 func (e *entry) learn(q *question, d *ratelimit.Decision, more int64, now time.Duration) (unused int64) {
-	generation := e.generation
+	generation := e.generation // which the answer to a Take does not have
 	if !q.take {
 		generation, _ = d.Receipt.Generation()
 	}
@@ -205,6 +205,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64, now time.D
 	if !sameWindows || e.generation != generation || e.otherPlans || d.Outcome == ratelimit.Banned {
 		unused, left = left, 0
 	}
+	// Up to here the entry holds the answer before.
 	e.asked, e.engineTime, e.generation = q.asked, d.Time-int64(now-q.asked), generation
 	e.states, e.banEnds, e.failing = d.States, d.BanEnds, false
 	e.learnStrikes(d)
@@ -214,7 +215,7 @@ func (e *entry) learn(q *question, d *ratelimit.Decision, more int64, now time.D
 	case left+more > 0:
 		e.know(share, shareFresh, shareStale, untilFirstEnd(d))
 		e.units = left + more
-		if more > 0 { // otherwise the engine has no more
+		if more > 0 { // otherwise none were asked for, or the engine has no more
 			e.renewBelow = (e.units + 1) / 2
 		}
 	case d.Outcome == ratelimit.Limited && q.cost > 0:

@@ -175,7 +175,9 @@ func (s *segment) findVictim(now instant) (best victim) {
 	if t.full > now {
 		return victim{}
 	}
-	var held instant // until when all slots of the block are held; 0: not known
+	// Until when all slots of the block are held; 0: not known, since the search began inside the
+	// block, or since one of them is not held.
+	var held instant
 	for passed := uint64(0); passed < t.slots+blockSlots && seen < sampleSize; {
 		i := s.roomHand % t.slots
 		block := i / blockSlots
@@ -229,7 +231,7 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 	if until := s.heldUntil(slot, m, now); until > now {
 		return victim{}, until
 	}
-	layout := s.layouts.get(m.layout())
+	layout := s.layouts.get(m.layout()) // of an account: a record is held until it expires
 	longest := layout.anyWindow(layout.n-1, slot, m.counted())
 	return victim{found: true, at: i, used: longest.amount(now)}, 0
 }

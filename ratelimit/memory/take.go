@@ -24,7 +24,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 			return d, nil
 		}
 	}
-	if _, err = engine.Decide(subject, plan, cost); err == nil {
+	if err = plan.Check(subject, cost); err == nil { // the cost may be over a limit
 		err = l.decide(h, subject, &d)
 	}
 	if err != nil {
@@ -112,13 +112,13 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 		}
 		if i == plan.Len() || plan.Kind(i) != w.length { // a window of another plan
 			if w.used == 0 {
-				return false // it may not have begun
+				return false // it may not have begun, and only the lock begins windows
 			}
 			continue
 		}
 		limit := plan.Limit(i)
 		left := limit - w.used - d.Cost
-		if left < 0 || limit < w.limit {
+		if left < 0 || limit < w.limit { // or it has not begun: its limit is noLimit
 			return false
 		}
 		if i == 0 || left < least || left == least && w.end > latest {
@@ -127,7 +127,7 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 		d.States[i] = ratelimit.State{Remaining: left, Reset: int64(w.end)}
 		i++
 	}
-	return i == plan.Len() // otherwise a window of the plan has not begun
+	return i == plan.Len() // otherwise the slot lacks a window of the plan
 }
 
 // others puts the windows of other plans, which the charge d reaches too, into it.

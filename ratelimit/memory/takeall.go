@@ -97,7 +97,7 @@ func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, room
 		if !soon {
 			return true
 		}
-		roomAt = 0 // not known
+		roomAt = 0 // not known: try at once
 	}
 	if l.setExactTime(decisions) >= roomAt {
 		if admitted, _ := l.admitAll(group, decisions); admitted {

@@ -181,7 +181,7 @@ const (
 	sendScript            // the server does not know the script by its digest
 	sendBySlot            // the server is in cluster mode
 	sendSingly            // a slot moves, which does not stop commands about one subject
-	sendWithoutIndex      // a slot moves: the take starts no ban
+	sendWithoutIndex      // a slot moves: without the index of bans, the take starts none
 	awaitMove             // a slot moves, and the command needs keys of both masters
 	failCommand
 )
@@ -238,6 +238,7 @@ func (s *sender) stepAfter(cmd *command, err error, attempt int) step {
 	switch {
 	case err == nil:
 		return deliverAnswers
+	// Attempts do not bound these two: the index is left out once, and waiting has a limit.
 	case single && s.slotMoves(err) && first.code == opTake && first.index == indexGiven:
 		return sendWithoutIndex
 	case single && s.slotMoves(err):
@@ -256,7 +257,8 @@ func (s *sender) stepAfter(cmd *command, err error, attempt int) step {
 	return failCommand
 }
 
-// failure returns the error of a command that is not sent again.
+// failure returns the error of a command that is not sent again. It notes what the error says
+// of the servers.
 func (s *sender) failure(cmd *command, err error) error {
 	first := cmd.groups[0]
 	switch {
