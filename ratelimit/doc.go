@@ -16,7 +16,8 @@
 //   - A plan has quotas and a penalty. A quota allows so many units in each of its windows.
 //   - A window is a span of time in which usage adds up. When it ends, its usage is forgotten.
 //   - A charge adds the cost of a request, in units, to the windows of a subject.
-//   - A request that is denied is charged nothing: it is limited, banned or suspended.
+//   - A request is denied if its subject is limited, banned or suspended. It is then charged
+//     nothing.
 //   - Units are given back when a charge turns out to cost less, or nothing.
 //   - A strike is a limited request after the grace of the penalty. Too many start a ban.
 //   - A ban denies all requests of a subject until it ends.

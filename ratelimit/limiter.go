@@ -51,7 +51,7 @@ var (
 	ErrInvalid = errors.New("ratelimit: invalid call")
 
 	// ErrCostExceedsLimit wraps ErrInvalid: the request costs more than a quota
-	// of the plan allows in a whole window, so that it can never be admitted.
+	// of the plan allows at once, so that it can never be admitted.
 	ErrCostExceedsLimit = fmt.Errorf("%w: cost exceeds limit", ErrInvalid)
 
 	// ErrUnavailable is wrapped by the errors of an engine that failed: its store

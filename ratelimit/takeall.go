@@ -13,7 +13,7 @@ import (
 type Charge struct {
 	Subject string
 	Plan    *Plan
-	Cost    int64 // units, 1 to the smallest limit of the plan; in [Caller.Also] also 0
+	Cost    int64 // units, 1 to what every quota of the plan allows at once; 0 only in [Caller.Also]
 }
 
 // TakeAll makes all charges, or none if one of them is refused, and sets decisions[i]

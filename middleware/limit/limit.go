@@ -154,7 +154,7 @@ func (c Addresses) networks() func(*http.Request) string {
 				slog.WarnContext(r.Context(), "limit: a request from a trusted proxy does not name its client, and counts for the proxy",
 					"proxy", r.RemoteAddr, "error", err)
 			}
-		case !unknown.Load() && first.fromProxy(addr, r.Header) && addr == peer.Addr(r) && !unknown.Swap(true):
+		case !unknown.Load() && first.fromProxy(r, addr, peer) && !unknown.Swap(true):
 			slog.WarnContext(r.Context(), "limit: all clients of this proxy are counted as one; see limit.Behind",
 				"proxy", r.RemoteAddr)
 		}
@@ -165,22 +165,23 @@ func (c Addresses) networks() func(*http.Request) string {
 // firstRequests are the first requests from public addresses, of which some were forwarded.
 type firstRequests struct{ seen, forwarded atomic.Int32 }
 
-// fromProxy reports whether a request seems to come from a reverse proxy. A client that the
-// service sees at a public address may have written the headers itself, so that they say
-// something there only if nearly all of the first hundred requests have them. Health checks
-// and scanners may not.
-func (f *firstRequests) fromProxy(peer netip.Addr, h http.Header) bool {
-	const many, most = 100, 90
-	public := peer.IsValid() && !peer.IsPrivate() && !peer.IsLoopback()
-	if public && f.seen.Load() >= many {
+// fromProxy reports whether a request of a client seems to come from an unknown reverse proxy,
+// which then has the address of the client. A client that the service sees at a public address
+// may have written the headers itself, so that they say something there only if nearly all of
+// the first hundred requests have them. Health checks and scanners may not.
+func (f *firstRequests) fromProxy(r *http.Request, client netip.Addr, peer *clientip.Source) bool {
+	const many, most, last = 100, 90, 110
+	public := client.IsValid() && !client.IsPrivate() && !client.IsLoopback()
+	forwarded := r.Header["X-Forwarded-For"] != nil || r.Header["Forwarded"] != nil
+	switch {
+	case !public:
+		return (forwarded || !client.IsValid()) && client == peer.Addr(r) // a Unix socket is not valid
+	case f.seen.Load() >= last || client != peer.Addr(r):
 		return false
 	}
-	forwarded := h["X-Forwarded-For"] != nil || h["Forwarded"] != nil
-	if !public {
-		return forwarded || !peer.IsValid() // a Unix socket
-	}
-	if forwarded {
+	n := f.seen.Add(1)
+	if forwarded && n <= many {
 		f.forwarded.Add(1)
 	}
-	return f.seen.Add(1) == many && f.forwarded.Load() >= most
+	return forwarded && n >= many && f.forwarded.Load() >= most
 }

@@ -276,7 +276,7 @@ func TestWarningAboutAPublicProxy(t *testing.T) {
 		{"all until now", limit.Addresses{}, [3]int{0, 99, 0}, 0},
 		{"nearly all", limit.Addresses{}, [3]int{10, 90, 0}, 1},
 		{"fewer", limit.Addresses{}, [3]int{11, 300, 0}, 0},
-		{"the last one not", limit.Addresses{}, [3]int{0, 99, 1}, 1},
+		{"the last one not: it is no proxy", limit.Addresses{}, [3]int{0, 99, 1}, 0},
 		{"none", limit.Addresses{}, [3]int{300, 0, 0}, 0},
 		{"later", limit.Addresses{}, [3]int{100, 300, 0}, 0},
 		{"a known one", limit.Behind("203.0.113.0/24"), [3]int{0, 300, 0}, 0},
@@ -297,6 +297,19 @@ func TestWarningAboutAPublicProxy(t *testing.T) {
 		if n := strings.Count(log, "see limit.Behind"); n != c.want {
 			t.Errorf("%s: %d warnings, want %d:\n%s", c.name, n, c.want, log)
 		}
+	}
+
+	// Clients of a known proxy have public addresses too, and are not among the first requests.
+	log := logged(func() {
+		s := around(t, limit.Behind("10.0.0.0/8").ByIP(perYear(10_000)))
+		for _, addr := range []string{"10.0.0.1:1", "203.0.113.1:1"} {
+			for range 100 {
+				s.want(200, addr, "X-Forwarded-For", "198.51.100.1")
+			}
+		}
+	})
+	if n := strings.Count(log, "see limit.Behind"); n != 1 || !strings.Contains(log, "203.0.113.1") {
+		t.Errorf("%d warnings, want one about 203.0.113.1:\n%s", n, log)
 	}
 }
 

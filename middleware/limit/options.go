@@ -30,7 +30,7 @@ type Options struct {
 	Cost func(r *http.Request) int64
 
 	// FailOpen admits requests that the engine cannot decide. By default they are answered
-	// with 503 and Retry-After. It applies to errors of identify that wrap
+	// with 503 and Retry-After. It also applies to errors of identify that wrap
 	// [ratelimit.ErrUnavailable], and not to errors that wrap [ratelimit.ErrInvalid].
 	// Only Observe gets the error; a log that says when an outage begins comes from package
 	// failover.
