@@ -13,11 +13,11 @@ modules=$(echo "$found" | grep -v '^github.com/animalstore/gatehouse' | sort -u)
 	printf 'Licences of what petstore contains\n\n===== Go %s\n\n' "$(go env GOVERSION)"
 	cat "$(go env GOROOT)/LICENSE"
 	echo "$modules" | while read -r path version dir; do
-		files=$(find -L "$dir" -maxdepth 1 -type f | grep -iE '/(licen[cs]e|copying|notice|patents)[^/]*$' | sort)
+		files=$(find -L "$dir" -type f -not -path "*/testdata/*" -not -name "*.go" | grep -iE '/(licen[cs]e|copying|notice|patents)[^/]*$' | sort)
 		# A notice alone grants nothing.
 		echo "$files" | grep -qiE '/(licen[cs]e|copying)[^/]*$' || { echo "no licence in $path $version" >&2; exit 1; }
 		echo "$files" | while read -r file; do
-			printf '\n===== %s %s: %s\n\n' "$path" "$version" "$(basename "$file")"
+			printf '\n===== %s %s: %s\n\n' "$path" "$version" "${file#"$dir"/}"
 			cat "$file"
 		done
 	done

@@ -60,7 +60,7 @@ type Adjuster interface {
 // AddUsage adds units that subject used at a time, or gives them back if units is negative: in
 // the windows of all quotas of the plan that the time lies in. It is for units that were used
 // elsewhere, and for corrections by hand. The units count even beyond a limit, and no window
-// falls below 0. The id makes a repetition harmless, as in [Adjuster]; "" is none.
+// falls below 0. Under a plan without quotas there is nothing to change. The id makes a repetition harmless, as in [Adjuster]; "" is none.
 func AddUsage(ctx context.Context, a Adjuster, subject string, plan *ratelimit.Plan, units int64, at time.Time, id string) error {
 	if err := plan.Check(subject, 1); err != nil {
 		return err
