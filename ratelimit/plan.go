@@ -159,7 +159,7 @@ func (p *Plan) Scope() string { return p.scope }
 // suspended or unlimited.
 func (p *Plan) Quotas() []Quota { return slices.Clone(p.quotas[:p.Numbers().Len()]) }
 
-// Quota returns the i-th quota, from 0, shortest window first.
+// Quota returns the i-th of Quotas, from 0.
 func (p *Plan) Quota(i int) Quota { return p.quotas[i] }
 
 // String returns the name and the quotas: "free [60/minute 1000/day]", "tester unlimited",

@@ -174,9 +174,10 @@ func setHeader(h, fields http.Header) {
 // Options are optional settings of [New]. The zero value works. Functions must be safe for
 // concurrent use, and get the call as a request; see [New].
 type Options struct {
-	// The Headers of these are in the header of the response, and Shadow sets no fields either. FailOpen admits no
-	// call whose context has ended, by a deadline too. With Context, Settle is for the messages
-	// of a stream, for instance. ChargeIf of these is nil.
+	// Headers are in the header of the response, and Shadow sets no fields either. FailOpen
+	// admits no call whose context has ended, by a deadline too. The Settlement of a call is for
+	// the messages of a stream, for instance. limit.Options.ChargeIf must be nil, since a call has
+	// no HTTP status: use ChargeIf below.
 	limit.Options
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler

@@ -59,13 +59,13 @@ func (q *Quota) Kind() time.Duration {
 	return q.Window
 }
 
-// A Holder gives whoever embeds it the method Numbers.
+// A Holder gives the type that embeds it the method Numbers.
 type Holder struct{ numbers Numbers }
 
 // Numbers returns the numbers of the plan, which are zero in the zero plan.
 func (h *Holder) Numbers() *Numbers { return &h.numbers }
 
-// Numbers are those of a plan. They do not change once they are set, and are safe for
+// Numbers are the numbers of a plan. They do not change once they are set, and are safe for
 // concurrent use.
 type Numbers struct {
 	Strikes int // left of a subject without strikes; -1: the plan never bans

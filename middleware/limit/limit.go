@@ -108,8 +108,8 @@ func mustPlan(function string, quotas []ratelimit.Quota) *ratelimit.Plan {
 	return plan
 }
 
-// Addresses says where the address of a client comes from. The zero value takes that of the
-// connection, as the functions of this package do. [Behind] is for reverse proxies that
+// Addresses says where the address of a client comes from. The zero value takes the address of
+// the connection, as the functions of this package do. [Behind] is for reverse proxies that
 // send X-Forwarded-For, and Addresses{Source: source} for any other [clientip.Source].
 type Addresses struct {
 	Source *clientip.Source // nil means clientip.FromRemoteAddr()

@@ -46,8 +46,8 @@ type settledCharge struct {
 	units int64
 }
 
-// FromContext returns the settlement of the request that ctx belongs to: that of the
-// innermost middleware with Options.Settle, or nil if there is none.
+// FromContext returns the settlement of the request that ctx belongs to, from the innermost
+// middleware with Options.Settle. It is nil if there is none.
 func FromContext(ctx context.Context) *Settlement {
 	r, _ := ctx.Value(settlementKey{}).(*Settlement)
 	return r

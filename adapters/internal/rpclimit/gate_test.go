@@ -61,7 +61,7 @@ func TestNewChecksItsArguments(t *testing.T) {
 	}{
 		"test: limit: New: the limiter must not be nil or the zero memory.Limiter":                            {new(memory.Limiter), nobody, Options{}},
 		"test: limit: New: identify must not be nil":                                                          {engine, nil, Options{}},
-		"test: a call has no HTTP status: set Options.ChargeIf, and not that of limit.Options":                {engine, nobody, Options{Options: limit.Options{ChargeIf: limit.NotServerError}}},
+		"test: a call has no HTTP status: set Options.ChargeIf, not limit.Options.ChargeIf":                   {engine, nobody, Options{Options: limit.Options{ChargeIf: limit.NotServerError}}},
 		"test: limit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": {bare, nobody, Options{ChargeIf: func(*http.Request, error) bool { return true }}},
 	} {
 		if _, err := New("test", c.limiter, c.identify, c.opts, nil, nil); err == nil || err.Error() != want {

@@ -61,7 +61,7 @@ func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, n
 	}
 	own := opts.Options
 	if own.ChargeIf != nil {
-		return nil, fmt.Errorf("%s: a call has no HTTP status: set Options.ChargeIf, and not that of limit.Options", adapter)
+		return nil, fmt.Errorf("%s: a call has no HTTP status: set Options.ChargeIf, not limit.Options.ChargeIf", adapter)
 	}
 	own.Observe, own.Errors = g.observe, &errs
 	if opts.ChargeIf != nil {
