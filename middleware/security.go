@@ -12,7 +12,9 @@ import "net/http"
 //	Strict-Transport-Security: max-age=31536000; includeSubDomains
 //
 // The last one is sent over TLS only (RFC 6797 section 7.2). If a proxy terminates TLS,
-// the proxy must send it.
+// the proxy must send it. With it browsers use HTTPS alone for a year, for this host and all
+// its subdomains. If a subdomain is still served without TLS, let a middleware inside this one
+// set the field to "max-age=31536000".
 //
 // They are set before the handler runs, and a handler may replace them: one that serves
 // a page needs another policy, and one that serves public data another Cache-Control.

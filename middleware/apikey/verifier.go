@@ -118,18 +118,9 @@ type Verifier[P any] struct {
 // It passes on a principal of any other type unchanged. Requests with the same key share
 // what a principal refers to, such as a slice of scopes, and must not change it.
 func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier[P], error) {
-	formats := slices.Insert(slices.Clone(opts.MoreFormats), 0, format)
-	for i, f := range formats {
-		switch {
-		case f == nil && len(formats) == 1:
-			formats[0] = new(Format)
-		case i == 0 && (f == nil || f.prefix == ""):
-			return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat, or be nil without Options.MoreFormats")
-		case f == nil || f.prefix == "":
-			return nil, errors.New("apikey: Options.MoreFormats must come from NewFormat")
-		case slices.ContainsFunc(formats[:i], func(other *Format) bool { return other.prefix == f.prefix }):
-			return nil, fmt.Errorf("apikey: Options.MoreFormats must have prefixes that differ, got %s twice", f.prefix)
-		}
+	formats, err := checkFormats(slices.Insert(slices.Clone(opts.MoreFormats), 0, format))
+	if err != nil {
+		return nil, err
 	}
 	if nilvalue.In(store) {
 		return nil, errors.New("apikey: NewVerifier: the store must not be nil")
@@ -144,11 +135,8 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	}
 	guesses := cmp.Or(opts.Guesses, ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.PerMinute(60)))
 	networks, _ := memory.New(memory.Options{MaxSubjects: capacity, Now: opts.Now}) // fails for other options only
-	switch d, err := networks.Peek(context.Background(), "network", guesses); {
-	case err != nil:
-		return nil, fmt.Errorf("apikey: Options.Guesses: %w", err)
-	case d.Outcome == ratelimit.Suspended:
-		return nil, fmt.Errorf("apikey: Options.Guesses must not be suspended, got %v", guesses)
+	if err := checkGuesses(networks, guesses); err != nil {
+		return nil, err
 	}
 	ttl := cmp.Or(opts.TTL, defaultTTL)
 	v := &Verifier[P]{
@@ -164,6 +152,37 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 		v.shards[i].lookups = make(map[Digest]*lookup[P])
 	}
 	return v, nil
+}
+
+// checkFormats returns the formats of a Verifier: that of NewVerifier, and MoreFormats.
+func checkFormats(formats []*Format) ([]*Format, error) {
+	if len(formats) == 1 && formats[0] == nil {
+		return []*Format{new(Format)}, nil
+	}
+	for i, f := range formats {
+		made := f != nil && f.prefix != ""
+		switch {
+		case !made && i == 0:
+			return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat, or be nil without Options.MoreFormats")
+		case !made:
+			return nil, errors.New("apikey: Options.MoreFormats must come from NewFormat")
+		case slices.ContainsFunc(formats[:i], func(other *Format) bool { return other.prefix == f.prefix }):
+			return nil, fmt.Errorf("apikey: Options.MoreFormats must have prefixes that differ, got %s twice", f.prefix)
+		}
+	}
+	return formats, nil
+}
+
+// checkGuesses reports whether a plan can count the look-ups of a network.
+func checkGuesses(networks *memory.Limiter, guesses *ratelimit.Plan) error {
+	d, err := networks.Peek(context.Background(), "network", guesses)
+	if err != nil {
+		return fmt.Errorf("apikey: Options.Guesses: %w", err)
+	}
+	if d.Outcome == ratelimit.Suspended {
+		return fmt.Errorf("apikey: Options.Guesses must not be suspended, got %v", guesses)
+	}
+	return nil
 }
 
 // Verify returns the principal of a key. If the key is not valid, the error is
