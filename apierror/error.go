@@ -134,7 +134,7 @@ func (e *Error) message() string {
 }
 
 // Code names an error for programs. It is lower snake case and is never changed
-// once published. A service defines its own codes beside those of this module:
+// once published. A service defines further codes of its own:
 //
 //	code                          status  when
 //	invalid_body                  400     the body is malformed, incomplete, or breaks its schema

@@ -56,7 +56,7 @@ type Responder struct {
 
 	// Translate returns the message of e for the client of r, such as in the language of its
 	// Accept-Language, made of e.Code, e.Args, e.Details and e.RetryAfter. If it returns "", or is nil, the
-	// client gets that of e. Adapters of RPC frameworks call it too.
+	// client gets the status of e. Adapters of RPC frameworks call it too.
 	Translate func(r *http.Request, e *Error) string
 
 	// Write writes the response to r in a form of the service's own: Content-Type, status and
@@ -67,7 +67,7 @@ type Responder struct {
 	Write func(w http.ResponseWriter, r *http.Request, e *Error)
 }
 
-// cancelled is for logs and metrics. The status is that of nginx.
+// cancelled is for logs and metrics. nginx uses the same status.
 var cancelled = New(499, "client_closed_request", "The client has cancelled this request.").Preencoded()
 
 var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Preencoded()

@@ -180,7 +180,7 @@ func onlyKept(h http.Header) bool {
 	return others == 0
 }
 
-// hasLength reports whether a Content-Range is that of a 416, which has the length of
+// hasLength reports whether a Content-Range belongs to a 416, which has the length of
 // the representation (RFC 9110 section 15.5.17). That of a 206 has another form.
 func hasLength(lines []string, status int) bool {
 	return status == http.StatusRequestedRangeNotSatisfiable && len(lines) == 1 && strings.HasPrefix(lines[0], "bytes */")

@@ -63,7 +63,7 @@ type Brownout struct {
 // Declaration says that an operation is deprecated, and when it is removed. It does
 // not change, and is safe for concurrent use.
 //
-// A nil *Declaration is that of an operation which is not deprecated: it sets no
+// A nil *Declaration means that the operation is not deprecated: it sets no
 // headers and refuses nothing.
 type Declaration struct {
 	sunset    time.Time

@@ -113,7 +113,7 @@ func (d *Declaration) Enforce(next http.Handler) http.Handler {
 // section 2.2), and so to every response for its path: also to a 401, 405 or 429
 // that is given before a ServeMux has matched the path.
 //
-// The pattern is that of an [http.ServeMux] without method and host, such as
+// The pattern is one of [http.ServeMux] without method and host, such as
 // "/v1/pets/{petId}", "/v1/stores/" or "/v1/{$}". It matches the requests that a
 // ServeMux with only this pattern would serve, whatever their method, and not
 // those that it would redirect. OnPath panics on a pattern that ServeMux.Handle

@@ -23,7 +23,7 @@ import (
 // gatehousechi.Route.
 //
 // Methods other than PATCH and those of RFC 9110 are logged as "other". The status is 0
-// if the handler panicked before the response began. Bytes are those of the body.
+// if the handler panicked before the response began. Bytes counts the body alone.
 //
 // After these come the attributes that other parts of the service have set with
 // [SetLogAttrs]. The line ends with aborted=true if a panic passed AccessLog, and

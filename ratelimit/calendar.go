@@ -111,7 +111,7 @@ func (c calendar) suffix() (text string) {
 }
 
 // parseCalendar reads the text form of a calendar window. It returns a quota without
-// limit, the zero one if the text is that of another window.
+// limit, the zero one if the text names another window.
 func parseCalendar(text string) (q Quota, err error) {
 	if strings.HasSuffix(text, " from") || strings.HasSuffix(text, " in") {
 		text += " " // nothing follows the word: an error about that, and not about the window

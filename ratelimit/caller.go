@@ -13,10 +13,10 @@ type Caller struct {
 	// there is no limit, and [SuspendedPlan] that nothing may be used.
 	Plan *Plan
 
-	// Also are further charges of the request, such as those of an organisation, of a
-	// network and of everybody; see [TakeAll]. All are made, or none: the client gets
-	// one answer, and the header fields of the limit that will refuse it first, as Deciding of
-	// package engine finds it. Their plans say whose limits they are: see [Plan.WithScope]. A
+	// Also are further charges of the request, such as to an organisation, to a network
+	// and to everybody; see [TakeAll]. All are made, or none. The client gets one answer. Its
+	// header fields show the limit that will refuse the client first, as Deciding of package
+	// engine finds it. Their plans say whose limits they are: see [Plan.WithScope]. A
 	// Cost of 0 means what the request costs. Charges in unlike units, such as requests and
 	// tokens, are told apart by different costs. A further limit of the same caller needs a
 	// subject of its own, such as "search:17": no subject may be named twice. Put subjects

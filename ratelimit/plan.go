@@ -131,7 +131,7 @@ func (p *Plan) WithoutPenalty() *Plan {
 }
 
 // WithScope returns a plan with the same name, quotas and penalty that says whose limits
-// they are, for those of [Caller].Also: a user that is refused then reads "This organisation
+// they are, for the plans of [Caller].Also: a user that is refused then reads "This organisation
 // has reached the limit of 4 requests per minute.", and not "You have reached". In the
 // fields of limit.DraftRateLimit the names of its quotas begin with the scope, as in
 // "organisation-minute". Metrics and logs have the name of the plan, as always.

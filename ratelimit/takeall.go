@@ -8,8 +8,8 @@ import (
 	"github.com/animalstore/gatehouse/internal/plan"
 )
 
-// A Charge is one of several that a request is counted for, such as those of a user,
-// of the user's organisation and of everybody. It has the arguments of [Limiter.Take].
+// A Charge is one of several that a request makes, such as to a user, to the user's
+// organisation and to everybody. It has the arguments of [Limiter.Take].
 type Charge struct {
 	Subject string
 	Plan    *Plan
@@ -23,12 +23,12 @@ type Charge struct {
 // what the subject has left, or are zero if the engine was not asked. Put subjects that
 // many requests share last.
 //
-// The engines of packages memory and redislimit decide at one instant. Those of redisrate
-// and ululelimit make the charges in order, and say what follows from that. An engine
+// The engines of packages memory and redislimit decide at one instant. The engines of
+// redisrate and ululelimit make the charges in order, and say what follows from that. An engine
 // without a TakeAll of its own can make one charge only: the error for more wraps
 // [ErrInvalid] and [errors.ErrUnsupported].
 //
-// Errors are those of [Limiter.Take], for all charges together. It is also an error that
+// It returns the errors of [Limiter.Take], for all charges together. It is also an error that
 // wraps [ErrInvalid] if a subject is named twice: usage belongs to a subject and a window,
 // so that it would be counted twice. Give the subject one plan with more quotas, or name
 // two subjects, such as "owner:17" and "owner:17:search".

@@ -6,7 +6,7 @@
 //	gatehousechi.SetErrors(r, errs)
 //	r.Get("/pets/{id}", getPet)
 //
-// Everything else of Gatehouse needs no adapter: middlewares of chi are those of
+// Everything else of Gatehouse needs no adapter: middlewares of chi are middlewares of
 // net/http. Add them with r.Use: it runs them also for 404 and 405, so that these are
 // counted and logged. Around the router, as in limit(r), they work too, but see no route.
 //
@@ -90,7 +90,7 @@ func (p probe) Write(b []byte) (int, error) { return len(b), nil }
 // further out. chi itself sets the Pattern on the request that the router gets, which
 // those do not see if a middleware in between copies the request, as
 // http.Request.WithContext does: authentication, or chi's Timeout and WithValue. If a
-// mounted router has such a middleware, the Pattern is that of the mount, such as /v1/*.
+// mounted router has such a middleware, the Pattern names the mount, such as /v1/*.
 //
 // Add it with Use, after AccessLog and Recover and before all that may copy.
 func Route(next http.Handler) http.Handler {

@@ -16,9 +16,9 @@
 // In parentheses is the HTTP status that unary calls of the Connect protocol get. All
 // calls under a plan with quotas, served or refused, have X-RateLimit-Limit, -Remaining
 // and -Reset in the header of the response, and those with RetryInfo also Retry-After. A
-// client finds those of a refused call in the Meta of its error.
+// client finds the fields of a refused call in the Meta of its error.
 //
-// Options.Errors translates the messages, and bearer.Options.Errors those of NewRequire. With
+// Options.Errors translates the messages of the limit, and bearer.Options.Errors the messages of NewRequire. With
 // Options.ChargeIf only some calls are charged, by their code: failed sign-ins alone, for
 // instance.
 //
@@ -70,7 +70,7 @@ import (
 //
 // identify and the functions in Options get the call as a request: the full name of the
 // method, such as "/pets.v1.Pets/Get", is its URL.Path, and its header and its RemoteAddr
-// are those of the call, so that functions written for package limit and the sources of
+// belong to the call, so that functions written for package limit and the sources of
 // package clientip work as they are. An error of identify that wraps
 // [ratelimit.ErrUnavailable] is treated as one of an engine that cannot decide. One that wraps
 // a [connect.Error] is answered with that, and not logged; an [apierror.Error] is answered
@@ -149,7 +149,7 @@ var errPanicked = connect.NewError(connect.CodeInternal, errors.New("the handler
 // these, and any other a code that is not one of them.
 func NotServerError(_ *http.Request, err error) bool { return !codeOf(err).ServerFault() }
 
-// codeOf returns the code that Connect sends for an error of a handler: that of a deadline is
+// codeOf returns the code that Connect sends for an error of a handler: the code of a deadline is
 // not unknown.
 func codeOf(err error) rpclimit.Code {
 	if !isConnectError(err) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)) {
@@ -184,7 +184,7 @@ type Options struct {
 	// returned: [NotServerError], or failed sign-ins alone, for instance. It is asked when
 	// the call or the stream has ended. The rest is as in [limit.Options].
 	//
-	// The context of r is that of the handler. err is nil if the call succeeded, although the
+	// r has the context of the handler. err is nil if the call succeeded, although the
 	// code of [connect.CodeOf] is unknown then, and has the code internal if the handler
 	// panicked. It is not nil for 304 either: [connect.IsNotModifiedError] tells.
 	//

@@ -9,14 +9,14 @@
 // of net/http before the handlers of Fiber, not around them, with a ResponseWriter and a
 // request that the handlers do not use: a recovery, a refund, an access log or a limit
 // of requests in progress seems to work and sees nothing. Therefore no other middleware
-// of Gatehouse works in Fiber: [New] runs that of package limit with a request and a
-// response made from those of Fiber. For everything else, put a gateway of net/http in
+// of Gatehouse works in Fiber: [New] runs the middleware of package limit
+// with a request and a response made from Fiber's. For everything else, put a gateway of net/http in
 // front of the service, or serve it with a router of net/http.
 //
 // With Prefork each process has an engine of its own, and a client may use the limit once
 // in each. Share one with package redislimit.
 //
-// Package clientip finds the address of a client behind proxies. c.IP() is that of the proxy
+// Package clientip finds the address of a client behind proxies. c.IP() is the proxy
 // or, with TrustProxy, what the field ProxyHeader says, and X-Forwarded-For begins with
 // what the client sent.
 package gatehousefiber

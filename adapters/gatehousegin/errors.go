@@ -44,7 +44,7 @@ func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
 // the Wrap of Recover and of the limit, so that these see its status.
 func ErrorHandler(rs *apierror.Responder) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		before := len(c.Errors) // those of handlers around it
+		before := len(c.Errors) // errors of handlers around it
 		c.Next()
 		if len(c.Errors) > before && !c.Writer.Written() {
 			rs.Respond(c.Writer, c.Request, c.Errors.Last().Err)

@@ -14,7 +14,7 @@ import (
 const notWritten = -1
 
 // writer is the gin.ResponseWriter around the ResponseWriter that a middleware passes on.
-// As that of Gin it keeps the status until the response begins.
+// Like the writer of Gin, it keeps the status until the response begins.
 type writer struct {
 	http.ResponseWriter
 	gin    gin.ResponseWriter // outside the middlewares
@@ -87,7 +87,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// CloseNotify and Pusher do not concern the response, so that those of Gin do.
+// CloseNotify and Pusher do not concern the response, so the writer of Gin serves them.
 
 func (w *writer) CloseNotify() <-chan bool { return w.gin.CloseNotify() }
 func (w *writer) Pusher() http.Pusher      { return w.gin.Pusher() }

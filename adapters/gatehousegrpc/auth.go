@@ -61,7 +61,7 @@ func (s *streamWithContext) Context() context.Context { return s.ctx }
 // RESOURCE_EXHAUSTED with RetryInfo if the network guesses keys (apikey.Verifier). The
 // trailer has www-authenticate or retry-after.
 //
-// Place them inside those of Identify with the same Authenticator. Otherwise they answer
+// Place them inside the interceptors of Identify with the same Authenticator. Otherwise they answer
 // every call with INTERNAL and log why.
 //
 // open names methods that need no token: "/pets.v1.Pets/Get", or a service with all of

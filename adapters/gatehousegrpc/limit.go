@@ -17,7 +17,7 @@
 //	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
 //	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
 //
-// Options.Errors translates the messages, and bearer.Options.Errors those of Require. With
+// Options.Errors translates the messages of the limit, and bearer.Options.Errors the messages of Require. With
 // Options.ChargeIf only some calls are charged, by their status: failed sign-ins alone, for
 // instance.
 //
@@ -124,7 +124,7 @@ func NotServerError(_ *http.Request, err error) bool {
 	return !rpclimit.Code(statusOf(err).Code()).ServerFault()
 }
 
-// statusOf returns the status that gRPC sends for an error of a handler: that of an error
+// statusOf returns the status that gRPC sends for an error of a handler: the status of an error
 // of a context is not UNKNOWN.
 func statusOf(err error) *status.Status {
 	if st, ok := status.FromError(err); ok {
@@ -201,7 +201,7 @@ type Options struct {
 	// returned: [NotServerError], or failed sign-ins alone, for instance. It is asked when
 	// the call or the stream has ended. The rest is as in [limit.Options].
 	//
-	// The context of r is that of the handler. err is nil if the call succeeded, and has the
+	// r has the context of the handler. err is nil if the call succeeded, and has the
 	// status INTERNAL if the handler panicked.
 	//
 	// What the client can cause stays charged, whatever ChargeIf returns: a call whose

@@ -77,7 +77,7 @@ func checkTarget(next http.Handler) http.Handler {
 }
 
 // forward returns a handler that sends requests to the service at target. Of a field that
-// middlewares and the service both set, clients get that of middlewares; ReverseProxy adds.
+// middlewares and the service both set, clients get the value of the middlewares; ReverseProxy adds.
 func forward(target *url.URL) http.Handler {
 	proxy := httputil.ReverseProxy{ErrorHandler: fail, Rewrite: func(p *httputil.ProxyRequest) {
 		rewrite(p, target)

@@ -1,5 +1,5 @@
-// Overload is a service that gets more requests than it can serve, and sheds those of free
-// users before those of paying ones. An adaptive limiter of failsafe-go finds out how many
+// Overload is a service that gets more requests than it can serve, and refuses free
+// users before paying ones. An adaptive limiter of failsafe-go finds out how many
 // requests the service can run at once; each plan may fill a share of that.
 //
 //	go run ./examples/overload

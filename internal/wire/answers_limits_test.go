@@ -42,7 +42,7 @@ var limits = part{
 		},
 		{
 			name: "banned_by_hand", title: "Banned by hand",
-			text: "The operator has banned the client, with a reason. Without one the text says \"by the operator of this service\". The code and the fields are those of other bans.",
+			text: "The operator has banned the client, with a reason. Without one the text says \"by the operator of this service\". The code and the fields are the same as for other bans.",
 			handler: func(t *testing.T) http.Handler {
 				engine := newEngine()
 				if err := engine.Ban(t.Context(), "owner:ann", time.Hour, "your exports load each pet alone"); err != nil {
@@ -73,12 +73,12 @@ var limits = part{
 		},
 		{
 			name: "unavailable_closed", title: "Engine unavailable, closed",
-			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile, which is the default. The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
+			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile, which is the default. The fields show an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
 			handler: failing(false),
 		},
 		{
 			name: "unavailable_open", title: "Engine unavailable, open",
-			text:    "The service admits requests meanwhile (`FailOpen`). The fields are those of an unused quota.",
+			text:    "The service admits requests meanwhile (`FailOpen`). The fields show an unused quota.",
 			handler: failing(true),
 		},
 		{

@@ -21,7 +21,7 @@ const (
 	defaultTTL = time.Second
 	maxTTL     = 24 * time.Hour
 
-	// capacity is the maximum number of valid keys in the cache, and also that of other keys.
+	// capacity is the maximum number of valid keys in the cache, and the maximum number of other keys.
 	// The two are kept apart, so that a flood of other keys cannot displace valid keys.
 	capacity = 1 << 15
 
@@ -36,8 +36,8 @@ const (
 
 // Options are optional settings of [NewVerifier]. The zero value works.
 type Options struct {
-	// MoreFormats are further formats of keys that are accepted, such as that of test keys
-	// or that of an older prefix. No two formats may have the same prefix. All keys are in
+	// MoreFormats are further formats of keys that are accepted, such as test keys or keys
+	// with an older prefix. No two formats may have the same prefix. All keys are in
 	// the same store. [Principal.Prefix] says which format a key has.
 	MoreFormats []*Format
 
@@ -154,7 +154,7 @@ func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier
 	return v, nil
 }
 
-// checkFormats returns the formats of a Verifier: that of NewVerifier, and MoreFormats.
+// checkFormats checks the formats of a Verifier: the one of NewVerifier comes first, then MoreFormats.
 func checkFormats(formats []*Format) ([]*Format, error) {
 	if len(formats) == 1 && formats[0] == nil {
 		return []*Format{new(Format)}, nil

@@ -117,7 +117,7 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	})
 }
 
-// IdentifyCall is Identify for interceptors, such as those of gatehousegrpc and
+// IdentifyCall is Identify for interceptors, such as gatehousegrpc and
 // gatehouseconnect. The lines are the values of the call's Authorization field. It returns
 // ctx with the principal, or why there is none. request returns the call as a request with
 // the context ctx. Only Options.Observe and the guesses of an apikey.Verifier need it.

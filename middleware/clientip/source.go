@@ -12,7 +12,7 @@ import (
 
 // A Source finds the address of the client of a request. The constructors are named
 // for what stands between the client and the service. A Source never changes, and is
-// safe for concurrent use. The zero Source is that of [FromRemoteAddr].
+// safe for concurrent use. The zero Source equals [FromRemoteAddr].
 //
 // A connection over a Unix socket has no address: RemoteAddr is "@" or a path.
 // [Source.Addr] then returns the zero address and believes no header, and all such
@@ -62,7 +62,7 @@ func FromXForwardedFor(trusted []netip.Prefix) (*Source, error) {
 }
 
 // FromForwarded is like [FromXForwardedFor] for proxies that add an element to
-// Forwarded (RFC 7239). The address of an element is that of its for parameter.
+// Forwarded (RFC 7239). The address of an element is its "for" parameter.
 // Reading stops, as at an entry that is not an address, at an element that breaks the
 // grammar, has no for parameter or two, or has one that is "unknown" or an obfuscated
 // name such as "_hidden". It also stops at an element with a backslash, which the
@@ -124,7 +124,7 @@ func checkPrefix(p netip.Prefix) error {
 	return nil
 }
 
-// trusts reports whether a normal address is that of a trusted proxy.
+// trusts reports whether a normal address belongs to a trusted proxy.
 func (s *Source) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

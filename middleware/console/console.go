@@ -100,7 +100,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send "Origin: null" to unban
 	h.Set("Cache-Control", "no-store")
-	inner := *r // its path and its pattern are those of the mux
+	inner := *r // the inner mux sets its own path and pattern
 	inner.URL = &url.URL{Path: "/" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], RawQuery: r.URL.RawQuery}
 	c.handler.ServeHTTP(w, &inner)
 }

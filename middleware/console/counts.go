@@ -16,7 +16,7 @@ import (
 const (
 	stripes      = 64
 	shownSeconds = 60
-	outcomes     = int(ratelimit.Suspended) + 1 // that of a request that was not decided is 0
+	outcomes     = int(ratelimit.Suspended) + 1 // 0 means that the request was not decided
 )
 
 // counts has the decisions of the last minute by second and outcome, and by subject those of the
@@ -25,7 +25,7 @@ type counts struct {
 	seed    maphash.Seed
 	stripes [stripes]stripe
 
-	// ahead is how many seconds the clock of the engine, which may be that of Redis, is ahead
+	// ahead is how many seconds the clock of the engine, which may run in Redis, is ahead
 	// of this one.
 	ahead atomic.Int64
 }
@@ -153,7 +153,7 @@ func (c *counts) busiest(now int64, day bool, n int) (users, networks []subject)
 	return sorted(allUsers, n), sorted(allNetworks, n)
 }
 
-// addTo adds the counts to those of earlier spans.
+// addTo adds the counts to the earlier spans.
 func (s *summary) addTo(uses map[string]subject) {
 	for _, c := range s.counts[:s.used] {
 		sum := uses[c.subject]

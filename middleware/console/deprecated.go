@@ -14,7 +14,7 @@ type Deprecation struct {
 	Sunset    time.Time `json:"sunset,omitzero"`
 	Successor string    `json:"successor,omitempty"`
 
-	// Users are those that the service has counted. Nil: those of [Console.DeprecatedUse].
+	// Users are counted by the service. Nil: [Console.DeprecatedUse] counts them.
 	Users []User `json:"users"`
 }
 

@@ -90,7 +90,7 @@ type Stats struct {
 	Subjects int    // subjects with a request that runs; at most 1 with NewProcess
 	Admitted uint64 // requests within the limit, since the Limiter was made
 	Refused  uint64 // requests beyond the limit, since the Limiter was made
-	Unshared uint64 // those of Admitted for which Options.Shared returned an error
+	Unshared uint64 // requests in Admitted for which Options.Shared returned an error
 }
 
 // A Limiter limits how many requests run at once. [New] and [NewProcess] make it. It is

@@ -53,7 +53,7 @@ type parser struct {
 	path   int // bytes of the names above the current value
 }
 
-// value reads the next value. The depth is that of the value if it is an object or an
+// value reads the next value. The depth belongs to the value if it is an object or an
 // array.
 func (p *parser) value(depth int) (any, *problem) {
 	if p.count++; p.count > p.limits.MaxValues {
@@ -128,7 +128,7 @@ func (p *parser) end() *problem {
 }
 
 // malformed says where the text violates the grammar. It asks Decode, since the offsets
-// of Token are not always those of the text.
+// of Token can differ from the text.
 func (p *parser) malformed() *problem {
 	var text json.RawMessage
 	err := json.NewDecoder(bytes.NewReader(p.data)).Decode(&text)

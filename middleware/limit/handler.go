@@ -157,7 +157,7 @@ func (g *limitHandler) verdict(d *ratelimit.Decision, err error, cancelled bool)
 	return failed
 }
 
-// setHeaders sets the header fields, which in shadow mode leave those of a middleware further
+// setHeaders sets the header fields, which in shadow mode leave the fields of a middleware further
 // out as they are. A request that is served although it was denied need not be retried.
 func (g *limitHandler) setHeaders(h http.Header, d *ratelimit.Decision, all []ratelimit.Decision, what verdict) {
 	if g.Shadow && (h[fieldLimit] != nil || h[fieldPolicy] != nil) {

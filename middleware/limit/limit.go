@@ -17,7 +17,7 @@ import (
 // /64 network, since any subscriber has at least 2^64 addresses of IPv6. Behind a reverse
 // proxy all clients have the proxy's address; use [Behind]. ByIP reads no header, which
 // any client could write. Call it once, not for each request: each call counts from 0. It
-// panics if the quotas are not those of a plan.
+// panics if the quotas make no valid plan, see [ratelimit.NewPlan].
 func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	return Addresses{}.ByIP(quotas...)
 }
@@ -26,13 +26,13 @@ func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 // authentication has put into the context. The name must be verified: a client that may
 // choose it escapes every limit, or uses up another user's. If it is empty, the request
 // counts for the client's network as with [ByIP], under the same quotas. Place ByUser after
-// authentication. It panics if user is nil or the quotas are not those of a plan.
+// authentication. It panics if user is nil or the quotas make no valid plan.
 func ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	return Addresses{}.ByUser(user, quotas...)
 }
 
 // ByPlan limits each user under a plan of its own, and bans it as the plan's penalty says.
-// The name is that of [ByUser]: verified, or empty for the client's network, which needs a
+// The name is as in [ByUser]: verified, or empty for the client's network, which needs a
 // plan with the zero Penalty if many clients share it. The plan must not be nil: such a
 // request is answered with 500. ratelimit.UnlimitedPlan says that there is no limit. An
 // error of planOf is answered as [New] says of identify. Make plans that several users have
@@ -73,9 +73,9 @@ func (c Addresses) ByPlan(planOf func(*http.Request) (user string, plan *ratelim
 
 // Identify returns the function with which ByPlan calls [New], for services that need more
 // than ByPlan: an engine or options of their own, or a function around it that adds to the
-// Caller. The subject of a user is [UserSubject], that of a client without a user
-// clientip.NetworkSubject. With API keys the function around it returns the Subject of the
-// principal and [ratelimit.KindAPIKey], and calls it for clients without a key, as
+// Caller. A user's subject is [UserSubject], and a client without a user has
+// clientip.NetworkSubject. With API keys the function around it returns the principal's
+// Subject and [ratelimit.KindAPIKey], and calls Identify for clients without a key, as
 // examples/keys does. Identify panics if planOf is nil.
 func (c Addresses) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
 	if planOf == nil {

@@ -13,12 +13,14 @@ import (
 
 // Options are optional settings of the middleware. The zero value works.
 type Options struct {
-	// Name keeps limits on one engine apart: the engine counts and bans name/user:ann
-	// for each subject user:ann that identify returns, also in Also. Limits with the same
-	// Name, of several processes or of one, share usage and bans, and so do those without one:
-	// give a second limit of an engine a Name. A Name has no slash and no colon: subjects of a limit without
-	// a Name need a kind and a colon first, as user:ann has, since search/user:ann would be
-	// ann in the limit search.
+	// Name keeps limits on one engine apart. Limits with the same Name share usage and bans,
+	// in one process or in several, and so do limits without a Name: give the second limit
+	// of an engine a Name.
+	//
+	// For each subject user:ann that identify returns, also in Also, the engine counts and
+	// bans name/user:ann. A Name has no slash and no colon. In a limit without a Name,
+	// subjects begin with a kind and a colon, as user:ann does. Otherwise search/user:ann
+	// would also be user:ann in the limit search.
 	Name string
 
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every

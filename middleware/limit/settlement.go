@@ -41,7 +41,7 @@ type settledCharge struct {
 	counted  bool  // the engine has made it
 	fixed    bool  // it has a cost of its own, which Settle does not change
 	charged  int64 // what it costs now
-	// id and units are those of an adjustment that may have been made: its answer was lost.
+	// id and units belong to an adjustment whose answer was lost: it may have been made.
 	id    string
 	units int64
 }

@@ -71,7 +71,7 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 // request is refused.
 //
 // A request with several charges counts once, under the plan of its caller, also if the
-// applicable quota is that of another charge. near_limit, strikes and bans have the plan whose
+// applicable quota belongs to another charge. near_limit, strikes and bans have the plan whose
 // quota or penalty it was.
 func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	if t == nil {
@@ -87,7 +87,7 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 		plan.undecided.n.Add(1)
 	} else {
 		result = d.Outcome.String()
-		own := t.decisions.plans.plan(d.Plan.Name()) // that of the caller, or of a further charge
+		own := t.decisions.plans.plan(d.Plan.Name()) // of the caller, or of a further charge
 		t.decisions.count(plan, own, &d)
 		if d.Struck {
 			own.strikes.n.Add(1)

@@ -26,7 +26,7 @@ type RouteOptions struct {
 	//
 	// Nil: the Pattern that the request has after it was served. The mux sets it on
 	// the request that it gets. All middlewares of Gatehouse copy it to the request that
-	// they got, but those of others that call [http.Request.WithContext] usually do not.
+	// they got, but others that call [http.Request.WithContext] usually do not.
 	Pattern func(r *http.Request) string
 
 	// ClientAddress returns the address of the client for the attribute client.address

@@ -42,7 +42,7 @@
 // engine failed or the request costs more than a quota; of an authentication, the text of a
 // [bearer.Outcome]; of a limit on requests in progress, admitted or refused. gatehouse.limiter
 // is the service's name for that limit.
-// gatehouse.window is that of the applicable quota: second, minute, hour, day, month,
+// gatehouse.window is the window of the applicable quota: second, minute, hour, day, month,
 // local-day (a day in a time zone), 900s and the like, after smooth- for a smooth quota, and
 // empty without a quota. near_limit counts allowed requests that left at most a tenth of it.
 //
@@ -90,7 +90,7 @@ type Telemetry struct {
 }
 
 // New makes the instruments with a MeterProvider. Nil: the global one,
-// otel.GetMeterProvider. An error is that of the MeterProvider.
+// otel.GetMeterProvider. Errors come from the MeterProvider.
 //
 // There is no TracerProvider: attributes are set on the span in the context of a
 // request, and further spans come from the provider that made it.

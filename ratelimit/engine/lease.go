@@ -50,7 +50,7 @@ type Terms struct {
 	Denied int
 
 	// Back is an earlier answer of Lease for the subject, under any plan, with the Cost set to
-	// those of its units that were not spent. They are given back to the windows that were
+	// the units of it that were not spent. They are given back to the windows that were
 	// charged, before anything else is done. Nil, or not Allowed: none.
 	//
 	// Nothing is given back to a subject that was Reset, or that the engine has lost, since

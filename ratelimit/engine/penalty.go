@@ -46,7 +46,7 @@ func (p Penalty) Strike(strikes int, since, now int64) (int, int64) {
 }
 
 // StrikesLeft returns how many further strikes start no ban at the time now; -1 if the
-// penalty never bans. The arguments are those of [Penalty.Strike].
+// penalty never bans. The arguments are the same as for [Penalty.Strike].
 func (p Penalty) StrikesLeft(strikes int, since, now int64) int {
 	if p.Strikes == 0 {
 		return -1

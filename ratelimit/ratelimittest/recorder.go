@@ -17,7 +17,7 @@ import (
 
 // A Recorder is a Limiter that asks another one, and records the calls of Take and
 // TakeAll. It can also fail or refuse on demand. It is made by [NewRecorder], and is safe
-// for concurrent use. It does not record invalid calls, nor those of plans without quotas,
+// for concurrent use. It does not record invalid calls, nor calls with plans without quotas,
 // which decide alone.
 //
 // It has every capability that the middleware uses. One that the other limiter does not

@@ -57,7 +57,7 @@ func (c *Call) Value(key any) any {
 
 func callOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call) }
 
-// Claim returns the fields, and takes those of the same names from limits further out, as the
+// Claim returns the fields, and takes fields of the same names from limits further out, as the
 // inner one of two middlewares replaces a header. Metadata would have both.
 func (c *Call) Claim() http.Header {
 	for outer, ok := c.Context.Value(callKey{}).(*Call); ok; outer, ok = outer.Context.Value(callKey{}).(*Call) {

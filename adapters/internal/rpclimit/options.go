@@ -21,7 +21,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Options are those of the adapters, which document them.
+// Options are the options of the adapters, which document them.
 type Options struct {
 	limit.Options // with no ChargeIf
 	ChargeIf      func(r *http.Request, err error) bool

@@ -1,5 +1,5 @@
 // Package script runs what a client of an example does, testdata/script.txtar, in the
-// language of [testscript]. Time is that of testing/synctest: it begins at 2026-12-01
+// language of [testscript]. Time comes from testing/synctest: it begins at 2026-12-01
 // 12:00:30 UTC, and sleep takes no time.
 //
 //	curl 200 -u ann: /report      # the status, then what curl takes

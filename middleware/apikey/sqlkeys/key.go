@@ -44,7 +44,7 @@ type Rotation struct {
 	Expires  time.Time     // of the new key, as in NewKey.Expires
 }
 
-// The errors of this package wrap one of these. Others are those of the database.
+// The errors of this package wrap one of these. Other errors come from the database.
 var (
 	ErrNotFound = errors.New("not found")          // there is no such key
 	ErrExists   = errors.New("exists already")     // a key with this digest, or a first key

@@ -88,7 +88,7 @@ func (t *Table) ByID(ctx context.Context, id string) (Key, error) {
 }
 
 // List returns the keys of an owner, active or not, in order of their creation and, within one
-// instant, of their IDs. With "" it returns those of all owners. No keys are an empty slice.
+// instant, of their IDs. With "" it returns the keys of all owners. No keys are an empty slice.
 func (t *Table) List(ctx context.Context, owner string) ([]Key, error) {
 	return t.read(ctx, t.db, `SELECT `+t.columns+` FROM keys WHERE $1 IN ('', owner) ORDER BY created, id`, owner)
 }
@@ -111,7 +111,7 @@ func (t *Table) Revoke(ctx context.Context, id string, at time.Time) (key Key, c
 }
 
 // Rotate stores a new key, shortens the life of the old one, and returns both as they are then.
-// The errors are those of Create, [ErrNotFound], and [ErrInactive] if the old is not active at r.At.
+// It returns the errors of Create, [ErrNotFound], and [ErrInactive] if the old is not active at r.At.
 func (t *Table) Rotate(ctx context.Context, id string, r Rotation) (old, fresh Key, err error) {
 	err = t.transact(ctx, func(db DB) error {
 		if old, err = t.lock(ctx, db, id); err != nil {
