@@ -138,10 +138,9 @@ func addVary(h http.Header, name string) {
 	h.Add("Vary", name)
 }
 
-// dropStale removes the fields that belong to the response which the error
-// replaces: those that describe its representation or a part of it, those that
-// say how to cache it, and those that have a proxy send a file. They would be
-// wrong on the error, and harmful in a cache.
+// dropStale removes the fields that belong to the response which the error replaces: fields
+// that describe its representation, that say how to cache it, or that make a proxy send a
+// file. They would be wrong on the error, and harmful in a cache.
 func dropStale(h http.Header, status int) {
 	if onlyKept(h) {
 		return

@@ -23,11 +23,11 @@ type Notice struct {
 	Successor     string
 }
 
-// FromResponse reads the notice of a response. Targets of links are resolved
-// against the URL of the request, if resp has one, without its user and password:
-// a target is written into logs, and an http URL in a message must not have them (RFC
-// 9110 section 4.2.4). A target such as "#v2" keeps the query of the request, which may
-// hold secrets (RFC 3986 section 5.2.2). See FromHeader for the other results.
+// FromResponse reads the notice of a response. Targets of links are resolved against the URL
+// of the request, if resp has one. The user and the password of that URL are left out, since
+// targets are written into logs (RFC 9110 section 4.2.4). A target such as "#v2" keeps the
+// query of the request, which may hold secrets (RFC 3986 section 5.2.2). See FromHeader for
+// the other results.
 func FromResponse(resp *http.Response) (n Notice, ok bool, err error) {
 	n, ok, err = FromHeader(resp.Header)
 	if resp.Request == nil || resp.Request.URL == nil {

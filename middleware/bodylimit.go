@@ -21,11 +21,11 @@ import (
 // an [*apierror.Error] of status 413, which a handler passes to
 // [apierror.Responder.Respond], and an [*http.MaxBytesError].
 //
-// On HTTP/1 the response also has Connection: close, since the rest of the body would
-// have to be read otherwise. It is set when the header is sent, never in a Read, so that
-// another goroutine may read the body, as a reverse proxy does. ([http.MaxBytesReader]
-// sets it in a Read, and cannot close the connection if a middleware has wrapped the
-// ResponseWriter.) HTTP/2 ends only the stream.
+// On HTTP/1 the response also has Connection: close, since the rest of the body would have to
+// be read otherwise. It is set when the header is sent, and not in a Read: another goroutine
+// may read the body, as in a reverse proxy. ([http.MaxBytesReader] sets it in a Read, and
+// cannot close the connection if a middleware has wrapped the ResponseWriter.) HTTP/2 ends
+// only the stream.
 func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
 	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,

@@ -29,12 +29,11 @@ import (
 // # Clocks that jump
 //
 // A clock that steps back grants nothing of an open window twice: a window that now lies in
-// the future stays open, but at most one window ahead; a calendar window ends at most two of
-// its stand-in lengths from now, and of a smooth quota a subject owes at most the limit. A
+// the future stays open, but at most one window ahead. A calendar window then ends at most two
+// of its stand-in lengths from now. Under a smooth quota a subject owes at most the limit. A
 // window that has ended may be forgotten. If the clock then steps back over its end, its limit
-// is granted again.
-// The next request of a banned subject shortens its ban to the length that the ban had
-// when it began, counted from that request.
+// is granted again. The next request of a banned subject shortens its ban to the length that
+// the ban had when it began, counted from that request.
 type Limiter interface {
 	// Take charges cost units to subject under plan: to every quota, or to none if
 	// the request is denied. N concurrent calls against a limit of L admit exactly

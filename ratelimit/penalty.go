@@ -11,15 +11,14 @@ import (
 // A Penalty says when a subject that keeps sending requests after it was limited is
 // banned, and for how long. The zero Penalty never bans.
 //
-// Each limited request is a strike, except those that arrive within Grace of
-// the first limited request in the window: they were in flight when it was
-// answered. A window has one grace: none begins when a ban ends in it. The window is that of
-// the quota which refuses the longest, whichever quota refused the first request in it: if a
-// minute was used up before, a day that is used up gives no grace of its own. The engine
-// forgets one strike for each Decay that passes, and all strikes when it admits a
-// request. It need not remember a limited request once all windows of the subject have ended
-// that were open then. A limited request that would be one strike more than Strikes starts a
-// ban. Requests during a ban change nothing.
+// Each limited request is a strike, except those that arrive within Grace of the first limited
+// request in the window: they were in flight when it was answered. A window has one grace:
+// none begins when a ban ends in it. The window belongs to the quota that refuses the longest,
+// whichever quota refused the first request in it. So a day that is used up gives no grace of
+// its own if a minute was used up before. The engine forgets one strike for each Decay that
+// passes, and all strikes when it admits a request. It need not remember a limited request
+// once all windows of the subject have ended that were open then. A limited request that would
+// be one strike more than Strikes starts a ban. Requests during a ban change nothing.
 //
 // A client that waits at least Decay between its requests is therefore never
 // banned. A client that doubles its pauses is never banned if Strikes is at least

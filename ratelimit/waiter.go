@@ -19,11 +19,11 @@ import (
 //		return err
 //	}
 //
-// Requests of one subject that have to wait form a queue, and are admitted in the
-// order in which they arrived, also if a later one costs less. Only the first in the
-// queue calls the engine: when it becomes the first, when the RetryAfter of the denial
-// is over, and once a minute, so that a longer wait ends early if units were given
-// back or a ban was ended by hand. The others cause no calls while they wait.
+// Requests of one subject that have to wait form a queue, and are admitted in the order in
+// which they arrived, also if a later one costs less. Only the first in the queue calls the
+// engine: when it becomes the first, and when the RetryAfter of the denial is over. It also
+// calls once a minute, so that a longer wait ends early if units were given back or a ban was
+// ended by hand. The others cause no calls while they wait.
 //
 // A Waiter uses plans without their penalty, so that no request is a strike. If the
 // subject is banned, by hand or under another plan, it waits until the ban ends.

@@ -20,11 +20,11 @@ func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	})
 }
 
-// NewRequire returns an interceptor that refuses a call without a principal:
-// unauthenticated if there is no token or it is not valid, invalid_argument if there is
-// more than one, unavailable with RetryInfo if the token could not be verified, and
-// resource_exhausted with RetryInfo if the network guesses keys (apikey.Verifier). The
-// header has WWW-Authenticate or Retry-After.
+// NewRequire returns an interceptor that refuses a call without a principal. The code is
+// unauthenticated if there is no valid token, and invalid_argument if there is more than one.
+// It is unavailable with RetryInfo if the token could not be verified, and resource_exhausted
+// with RetryInfo if the network guesses keys (apikey.Verifier). The header has
+// WWW-Authenticate or Retry-After.
 //
 // Place it inside NewIdentify, or inside the HTTP middleware Identify, of the same
 // Authenticator. Otherwise it answers every call with internal and logs why.

@@ -70,12 +70,12 @@ import (
 //
 // identify and the functions in Options get the call as a request: the full name of the
 // method, such as "/pets.v1.Pets/Get", is its URL.Path, and its header and its RemoteAddr
-// belong to the call, so that functions written for package limit and the sources of
-// package clientip work as they are. An error of identify that wraps
-// [ratelimit.ErrUnavailable] is treated as one of an engine that cannot decide. One that wraps
-// a [connect.Error] is answered with that, and not logged; an [apierror.Error] is answered
-// with the code that corresponds to its HTTP status, and its text; any other error is logged
-// and answered with internal. identify must be safe for concurrent use.
+// belong to the call. So functions written for package limit and the sources of package
+// clientip work as they are. An error of identify that wraps [ratelimit.ErrUnavailable] is
+// treated as one of an engine that cannot decide. One that wraps a [connect.Error] is answered
+// with that, and not logged; an [apierror.Error] is answered with the code that corresponds to
+// its HTTP status, and its text; any other error is logged and answered with internal.
+// identify must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (connect.Interceptor, error) {
 	g, err := rpclimit.New("gatehouseconnect", l, identify, rpclimit.Options(opts), isConnectError, errPanicked)
 	if err != nil {
@@ -145,8 +145,8 @@ var errPanicked = connect.NewError(connect.CodeInternal, errors.New("the handler
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
 // with internal, unavailable or data_loss. An error without a code is unknown, which a client
-// can cause and which stays charged: give an error that is the fault of the service one of
-// these, and any other a code that is not one of them.
+// can cause and which stays charged. Give an error that is the fault of the service one of
+// these, and any other error another code.
 func NotServerError(_ *http.Request, err error) bool { return !codeOf(err).ServerFault() }
 
 // codeOf returns the code that Connect sends for an error of a handler: the code of a deadline is
@@ -188,9 +188,9 @@ type Options struct {
 	// code of [connect.CodeOf] is unknown then, and has the code internal if the handler
 	// panicked. It is not nil for 304 either: [connect.IsNotModifiedError] tells.
 	//
-	// What the client can cause stays charged, whatever ChargeIf returns: a call whose
-	// context has ended, since its client has cancelled it or has set the deadline; one that
-	// ends with deadline_exceeded; and a stream whose handler asked for a message and got none,
+	// What the client can cause stays charged, whatever ChargeIf returns. That is a call whose
+	// context has ended, by its client or by its deadline, and a call that ends with
+	// deadline_exceeded. It is also a stream whose handler asked for a message and got none,
 	// still waits for one, or could not receive or send one. A call that the server itself
 	// ends, by Close, counts as cancelled.
 	ChargeIf func(r *http.Request, err error) bool

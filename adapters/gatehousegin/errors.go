@@ -14,9 +14,9 @@ var (
 		"This method is not supported here. The Allow header lists the methods that are.")
 )
 
-// SetErrors makes Gin answer in the envelope what it would answer itself in plain text:
-// 404 not_found if no route matches the path, and 405 method_not_allowed with Allow if
-// routes match the path but not the method, which is 404 by default. It sets
+// SetErrors makes Gin answer in the envelope what it would answer itself in plain text. If no
+// route matches the path, that is 404 not_found. If routes match the path but not the method,
+// it is 405 method_not_allowed with Allow; Gin's default is 404. It sets
 // HandleMethodNotAllowed, NoRoute and NoMethod. A nil Responder works.
 //
 // Gin answers /pets/ with a redirect to /pets, and the other way round, before it calls any
@@ -34,10 +34,10 @@ func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
 	engine.NoMethod(answer(methodNotAllowed))
 }
 
-// ErrorHandler returns a handler for Use that answers, in the envelope, the last error that
-// handlers after it have added with c.Error, if they have written nothing: an
-// [apierror.Error] as it is, any other one with 500 internal, without its text, which is
-// logged. A nil Responder works.
+// ErrorHandler returns a handler for Use that answers errors in the envelope. It answers the
+// last error that handlers after it have added with c.Error, if they have written nothing. An
+// [apierror.Error] is sent as it is. Any other error is logged and answered with 500 internal,
+// without its text. A nil Responder works.
 //
 // c.AbortWithError, c.Bind and c.BindJSON send a response without a body at once. Handlers
 // that call c.Error and c.ShouldBindJSON leave it to ErrorHandler. Place it directly after

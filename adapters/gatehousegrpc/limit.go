@@ -64,9 +64,9 @@ import (
 // option is not valid.
 //
 // identify and the functions in Options get the call as a request: the full name of the
-// method, such as "/pets.v1.Pets/Get", is its URL.Path, the metadata is its header, and
-// its RemoteAddr is the address of the peer, so that functions written for package limit
-// and the sources of package clientip work as they are. An error of identify that wraps
+// method, such as "/pets.v1.Pets/Get", is its URL.Path, the metadata is its header, and its
+// RemoteAddr is the address of the peer. So functions written for package limit and the
+// sources of package clientip work as they are. An error of identify that wraps
 // [ratelimit.ErrUnavailable] is treated as one of an engine that cannot decide. One that has a
 // gRPC status is the answer to the call, and not logged; an [apierror.Error] is answered with
 // the status that corresponds to its HTTP status, and its text; any other error is logged and
@@ -117,9 +117,9 @@ func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 var errPanicked = status.Error(codes.Internal, "the handler panicked")
 
 // NotServerError is an Options.ChargeIf that gives back the calls that ended in a panic or
-// with INTERNAL, UNAVAILABLE or DATA_LOSS. An error without a status is UNKNOWN, which a client
-// can cause and which stays charged: give an error that is the fault of the service one of
-// these, and any other a status that is not one of them.
+// with INTERNAL, UNAVAILABLE or DATA_LOSS. An error without a status is UNKNOWN, which a
+// client can cause and which stays charged. Give an error that is the fault of the service one
+// of these, and any other error another status.
 func NotServerError(_ *http.Request, err error) bool {
 	return !rpclimit.Code(statusOf(err).Code()).ServerFault()
 }
@@ -204,9 +204,9 @@ type Options struct {
 	// r has the context of the handler. err is nil if the call succeeded, and has the
 	// status INTERNAL if the handler panicked.
 	//
-	// What the client can cause stays charged, whatever ChargeIf returns: a call whose
-	// context has ended, since its client has cancelled it or has set the deadline; one that
-	// ends with DEADLINE_EXCEEDED; and a stream whose handler asked for a message and got none,
+	// What the client can cause stays charged, whatever ChargeIf returns. That is a call whose
+	// context has ended, by its client or by its deadline, and a call that ends with
+	// DEADLINE_EXCEEDED. It is also a stream whose handler asked for a message and got none,
 	// still waits for one, or could not receive or send one. A call that the server itself
 	// ends, by Stop or MaxConnectionAge, counts as cancelled.
 	ChargeIf func(r *http.Request, err error) bool

@@ -1,7 +1,6 @@
-// Package plan has what engines read of a plan for each request, in the form that is fast,
-// and what they need of a decision. ratelimit.Plan embeds a [Holder] and ratelimit.Receipt a
-// [Receipt], so that package engine finds them, and the page of package ratelimit shows
-// nothing of them:
+// Package plan has what engines read of a plan for each request, in a fast form, and what they
+// need of a decision. ratelimit.Plan embeds a [Holder] and ratelimit.Receipt a [Receipt], so
+// that package engine finds them, and the page of package ratelimit shows nothing of them:
 //
 //	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 //	p.Numbers().Kind(0) // one minute

@@ -164,10 +164,10 @@ func (c *call) Value(key any) any {
 	return c.r
 }
 
-// Require returns a handler that calls next for requests with a principal, and
-// answers all others: 401 with a challenge if there is no token or it is not
-// valid, 400 with a challenge if there is more than one Authorization line, 503
-// with Retry-After if the token could not be verified, and what the verify function says.
+// Require returns a handler that calls next for requests with a principal, and refuses all
+// others. A request without a valid token is answered with 401 and a challenge, and one with
+// more than one Authorization line with 400 and a challenge. If the token could not be
+// verified, the answer is 503 with Retry-After, unless the verify function names another.
 //
 // Place it inside Identify of the same Authenticator. Otherwise it answers every
 // request with 500 and logs why. What other Authenticators have found does not count,

@@ -71,11 +71,10 @@ func FromForwarded(trusted []netip.Prefix) (*Source, error) {
 	return newSource(forwarded, trusted, lastForwarded)
 }
 
-// FromHeader is for a service behind one reverse proxy, at an address in
-// trusted, that puts only the client's address into a header field of the given
-// name, such as X-Real-IP or CF-Connecting-IP, and overwrites what the client
-// sent under that name. Many proxies do not overwrite by themselves: check that
-// yours does.
+// FromHeader is for a service behind one reverse proxy, at an address in trusted. The proxy
+// puts only the client's address into a header field of the given name, such as X-Real-IP or
+// CF-Connecting-IP, and overwrites what the client sent under that name. Many proxies do not
+// overwrite by themselves: check that yours does.
 //
 // If the connection comes from a trusted address, and the field has one line with one
 // address, that is the client's address. Otherwise it is the address of the connection.

@@ -38,8 +38,8 @@
 // authentication: inside the middleware of package limit, refused requests are
 // charged to the caller's plan; outside, they are not, and have no X-RateLimit headers.
 //
-// To shed some clients before others when the process is overloaded, such as free users before
-// paying ones, put a second, lower limit on the process around the first, for those clients
+// An overloaded process can refuse some clients before others, such as free users before
+// paying ones. Put a second, lower limit on the process around the first, for the former
 // alone: see the example of [NewProcess].
 //
 // Each process counts for itself: on n servers, a subject can have n times as many

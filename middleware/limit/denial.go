@@ -21,13 +21,13 @@ const (
 	typeAbnormalUsage = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
 )
 
-// Denial returns the error that the middleware answers a request of c with if d says that
-// it is limited, banned or suspended, for services that have no middleware: an
-// [apierror.Error] with the Code, Status, Message and RetryAfter of the response. If the plan has
-// a scope, the text speaks of that, and otherwise to the client. If requests differ in cost, the
-// text of a limited request counts units, otherwise requests. Denial returns nil if the request
-// was admitted. For a decision that is neither, such as one that is Skipped, the error wraps
-// [ratelimit.ErrUnavailable].
+// Denial returns the error that the middleware answers a request of c with if d says that it
+// is limited, banned or suspended. It is for services without the middleware. The error is an
+// [apierror.Error] with the Code, Status, Message and RetryAfter of the response. If the plan
+// has a scope, the text speaks of that, and otherwise to the client. If requests differ in
+// cost, the text of a limited request counts units, otherwise requests. Denial returns nil if
+// the request was admitted. For a decision that is neither, such as one that is Skipped, the
+// error wraps [ratelimit.ErrUnavailable].
 func Denial(c ratelimit.Caller, d *ratelimit.Decision) error {
 	switch {
 	case d.Allowed():

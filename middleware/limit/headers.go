@@ -132,14 +132,14 @@ const (
 	// and Remaining, which are 0.
 	XRateLimit HeaderSet = 1
 
-	// DraftRateLimit is RateLimit-Policy and RateLimit, as
-	// draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
-	// Strings, one for each quota, with the quota q and the window w in seconds, and
-	// with what remains, r, for the next t seconds. A calendar window has no w, since its
-	// length varies. Of a smooth quota r is what can be used at once, and t the time until
-	// that is the whole burst. In place of a larger number q and r are 999999999999999, the
-	// largest in such a field. If a request has several charges, the fields list the quotas of
-	// all that were decided: give the plans of [ratelimit.Caller].Also scopes, so that the names
+	// DraftRateLimit is RateLimit-Policy and RateLimit of
+	// draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4). Each is a List of Strings,
+	// one for each quota. The first has the quota q and the window w in seconds, the second
+	// what remains, r, for the next t seconds. A calendar window has no w, since its length
+	// varies. Of a smooth quota r is what can be used at once, and t the time until that is
+	// the whole burst. In place of a larger number q and r are 999999999999999, the largest in
+	// such a field. If a request has several charges, the fields list the quotas of all that
+	// were decided: give the plans of [ratelimit.Caller].Also scopes, so that the names
 	// differ. The draft may still change.
 	DraftRateLimit HeaderSet = 2
 
@@ -147,12 +147,13 @@ const (
 	NoHeaders HeaderSet = 4
 )
 
-// Set sets the fields of s in h, and Retry-After (RFC 9110 section 10.2.3) if the request
-// was denied: in seconds, rounded up, so that a client that waits that long is admitted,
-// unless something else uses the quota meanwhile. If the client is banned, X-RateLimit-Banned
-// is "true", by which package transport knows a ban whatever the body is. Set does nothing if
-// d has no Plan, or an unlimited one. Of a request with several charges, all are the decisions
-// about them, which DraftRateLimit lists, and d is the one to show, as engine.Deciding finds it.
+// Set sets the fields of s in h. If the request was denied, it also sets Retry-After (RFC 9110
+// section 10.2.3) in seconds, rounded up: a client that waits that long is admitted, unless
+// something else uses the quota meanwhile. If the client is banned, X-RateLimit-Banned is
+// "true", by which package transport knows a ban whatever the body is. Set does nothing if d
+// has no Plan, or an unlimited one. Of a request with several charges, all are the decisions
+// about them, which DraftRateLimit lists, and d is the one to show, as engine.Deciding finds
+// it.
 func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision, all ...ratelimit.Decision) {
 	if d.Outcome == ratelimit.Banned && metered(d.Plan) {
 		h[fieldBanned] = []string{"true"}

@@ -122,12 +122,12 @@ type Addresses struct {
 // socket has no address; see [clientip.Source]. Behind panics if a text is not a network,
 // or if there are none.
 //
-// Without Behind, or with other networks than that of the proxy, all clients of a proxy are
-// counted as one, and so they are if the proxy sends no X-Forwarded-For. The functions of
-// this package log a warning (slog.Default) at the first request that seems to come from an
-// unknown proxy (from a private address with X-Forwarded-For or Forwarded, over a Unix
-// socket, or from a public address if 90 of the first 100 such requests have these fields),
-// and at the first one from a known proxy that does not name its client.
+// Without Behind, or if the networks do not contain the proxy, all clients of a proxy are
+// counted as one. So are they if the proxy sends no X-Forwarded-For. The functions of this
+// package log a warning (slog.Default) once for each of two mistakes. A request from a known
+// proxy does not name its client. Or a request seems to come from an unknown proxy: it arrives
+// over a Unix socket, or from a private address with X-Forwarded-For or Forwarded, or from a
+// public address if 90 of the first 100 such requests have these fields.
 func Behind(proxies ...string) Addresses {
 	prefixes, err := clientip.ParsePrefixes(proxies)
 	if err != nil {

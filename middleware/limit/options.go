@@ -82,14 +82,14 @@ type Options struct {
 	// charged twice, since usage belongs to a subject and not to a plan.
 	Shadow bool
 
-	// Observe is called with each decision before the request is served or denied,
-	// but not if the client cancelled before the decision: once for its caller c, which is as
-	// in [Settlement.Caller]. d is the decision that the response shows. If a request has several
-	// charges, d.Plan says which of them it is about. If the engine could not decide, err says why,
-	// and d need not be a refusal; d.Plan is nil if c.Plan is not valid or err comes
-	// from identify. If the request costs more than a quota of the plan, err wraps
-	// [ratelimit.ErrCostExceedsLimit], also in shadow mode. Observe runs in the goroutine of
-	// the request, and must be safe for concurrent use.
+	// Observe is called with each decision before the request is served or denied, but not if
+	// the client cancelled before the decision. It is called once for a request: c is its
+	// caller, as in [Settlement.Caller], and d the decision that the response shows. If a
+	// request has several charges, d.Plan says which of them it is about. If the engine could
+	// not decide, err says why, and d need not be a refusal; d.Plan is nil if c.Plan is not
+	// valid or err comes from identify. If the request costs more than a quota of the plan,
+	// err wraps [ratelimit.ErrCostExceedsLimit], also in shadow mode. Observe runs in the
+	// goroutine of the request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// Errors writes all responses to refused requests, in the service's own form and

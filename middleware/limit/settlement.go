@@ -72,10 +72,11 @@ func (r *Settlement) Caller() ratelimit.Caller {
 	return r.caller
 }
 
-// Settle sets what the request costs in all to actual units, 0 or more: the difference to
-// what it was charged so far is added to the usage, even beyond a limit, or given back, in
-// the windows that the request was charged in, as far as they are still open ([engine.Adjuster]).
-// If that exceeds a limit, later requests are denied; the settled one gets no strike.
+// Settle sets what the request costs in all to actual units, 0 or more. The difference to what
+// it was charged so far is added to the usage, even beyond a limit, or given back. It changes
+// the windows that the request was charged in, as far as they are still open
+// ([engine.Adjuster]). If that exceeds a limit, later requests are denied; the settled one
+// gets no strike.
 //
 // Under a smooth quota, charge a slow request a low estimate and settle at more: units that
 // have come back by themselves meanwhile are not given back. A subject can owe such a quota

@@ -1,8 +1,8 @@
 // Package telemetry reports what the packages of Gatehouse do through the API of
-// OpenTelemetry: metrics for the rate limiter and its engine, authentication,
-// deprecated operations and panics, and on the span of a request gatehouse.plan,
-// gatehouse.result and gatehouse.key.id, the public ID of its API key. The service
-// chooses the SDK and its exporters.
+// OpenTelemetry. There are metrics for the rate limiter and its engine, authentication,
+// deprecated operations and panics. The span of a request gets gatehouse.plan,
+// gatehouse.result and gatehouse.key.id, the public ID of its API key. The service chooses the
+// SDK and its exporters.
 //
 //	t, err := telemetry.New(nil)
 //	...
@@ -38,13 +38,13 @@
 //	gatehouse.redis.batch_size          histogram (request)
 //	gatehouse.panics                    counter (panic)
 //
-// gatehouse.result of a decision is allowed, limited, banned, suspended, or undecided if the
-// engine failed or the request costs more than a quota; of an authentication, the text of a
-// [bearer.Outcome]; of a limit on requests in progress, admitted or refused. gatehouse.limiter
-// is the service's name for that limit.
-// gatehouse.window is the window of the applicable quota: second, minute, hour, day, month,
-// local-day (a day in a time zone), 900s and the like, after smooth- for a smooth quota, and
-// empty without a quota. near_limit counts allowed requests that left at most a tenth of it.
+// gatehouse.result of a decision is allowed, limited, banned or suspended, or undecided if the
+// engine failed or the request costs more than a quota. For an authentication it is the text
+// of a [bearer.Outcome], and for a limit on requests in progress admitted or refused.
+// gatehouse.limiter is the service's name for that limit. gatehouse.window is the window of
+// the applicable quota: second, minute, hour, day, month, local-day (a day in a time zone),
+// 900s and the like, after smooth- for a smooth quota, and empty without a quota. near_limit
+// counts allowed requests that left at most a tenth of it.
 //
 // # Cardinality
 //

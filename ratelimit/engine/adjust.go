@@ -43,11 +43,12 @@ type Adjuster interface {
 	//     If d.Time is not before its end, added units also move its end to that of the
 	//     charge, by at most one window.
 	//
-	// To a smooth quota, added units are charged now. Units that have not come back by themselves
-	// are given back at once, except some that an earlier Adjust has added, and some of a charge
-	// that more than thirty other refunds of the subject overtake: these come back by themselves.
-	// No window of any length admits more than it would have without the charge and its refund,
-	// unless usage is forgotten meanwhile: by a reset, beyond the limit, or as a clock steps back.
+	// To a smooth quota, added units are charged now. Units that have not come back by
+	// themselves are given back immediately, with two exceptions that come back by themselves:
+	// some units that an earlier Adjust has added, and some of a charge that more than thirty
+	// other refunds of the subject overtake. No window of any length admits more than it would
+	// have without the charge and its refund, unless usage is forgotten meanwhile: by a reset,
+	// beyond the limit, or as a clock steps back.
 	//
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
 	// With an id, a random text, such an engine changes nothing twice within ten minutes: then

@@ -12,12 +12,13 @@ import (
 // A Leaser charges shares: units in advance, for requests that a process then decides by
 // itself until the first window ends. Engines may implement it.
 type Leaser interface {
-	// Lease decides about a request of cost units as Take does and, if it is admitted, also
-	// charges a share: up to terms.More units, at most half of what every quota has left
-	// after the request, rounded down. All of it, with what Terms describes, is one atomic
-	// step. The Cost of the decision is what was charged in all, and its States are those
-	// afterwards. A share must not be spent after the earliest Reset of the States, by the
-	// clock of the engine, which was at Time: a holder with another clock must stop sooner.
+	// Lease decides about a request of cost units as Take does. If the request is admitted,
+	// Lease also charges a share: up to terms.More units, but at most half of what every quota
+	// has left after the request, rounded down. All of it, with what Terms describes, is one
+	// atomic step. The Cost of the decision is what was charged in all, and its States are
+	// those afterwards. A share must not be spent after the earliest Reset of the States, by
+	// the clock of the engine, which was at Time: a holder with another clock must stop
+	// sooner.
 	//
 	// With the cost 0 there is no request, only a share. If that is refused, it is not a strike,
 	// and the Cost is 0. Unless there is a ban, the Outcome is Limited if More is over 0

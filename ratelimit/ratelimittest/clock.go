@@ -1,6 +1,6 @@
-// Package ratelimittest helps to test a service that uses package ratelimit: a clock that the
-// test moves, a limiter that records what it is asked and fails or refuses on demand,
-// and a check of the header fields.
+// Package ratelimittest helps to test a service that uses package ratelimit. It has a clock
+// that the test moves, a limiter that records its calls and fails or refuses on demand, and a
+// check of the header fields.
 //
 //	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 //	limiter, err := memory.New(memory.Options{Now: clock.Now})

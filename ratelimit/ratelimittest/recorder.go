@@ -57,12 +57,12 @@ func (r *Recorder) Calls() []Call {
 // outage of Redis, until [Recorder.Resume].
 func (r *Recorder) Fail() { r.force(0, true) }
 
-// Deny makes every request denied until [Recorder.Resume], without a charge: as if the
-// quota with the shortest window were exhausted ([ratelimit.Limited]), or during a ban
-// that lasts as long as the first one of the plan, one minute if it has none
-// ([ratelimit.Banned]). It panics with any other outcome: requests are suspended by their
-// plan, a [ratelimit.SuspendedPlan]. Of a request with several charges each is denied,
-// and the response shows the one with the longest wait ([engine.Deciding]).
+// Deny makes every request denied until [Recorder.Resume], without a charge. With
+// [ratelimit.Limited] the quota with the shortest window is exhausted. With [ratelimit.Banned]
+// the subject is banned for as long as the first ban of its plan, or for one minute if the
+// plan has none. It panics with any other outcome: requests are suspended by their plan, a
+// [ratelimit.SuspendedPlan]. Of a request with several charges each is denied, and the
+// response shows the one with the longest wait ([engine.Deciding]).
 func (r *Recorder) Deny(outcome ratelimit.Outcome) {
 	if outcome != ratelimit.Limited && outcome != ratelimit.Banned {
 		panic(fmt.Sprintf("ratelimittest: Deny: the outcome must be Limited or Banned, got %v", outcome))

@@ -118,12 +118,11 @@ func New(opts Options) (*Transport, error) {
 	return t, nil
 }
 
-// RoundTrip sends the request, when it may be sent, and returns the response. If the
-// server refuses it with 429, with 403 and fields that name a limit, or with 503 and
-// Retry-After while it may be sent again, RoundTrip waits and sends it again, or returns a
-// [*LimitError]: it never returns such a response, so that a caller sees the same error
-// whether the request was refused or not sent at all. This differs from what
-// [http.RoundTripper] asks for.
+// RoundTrip sends the request, when it may be sent, and returns the response. The server
+// refuses a request with 429, with 403 and fields that name a limit, or with 503 and
+// Retry-After. RoundTrip then waits and sends the request again if it may, or returns a
+// [*LimitError]. It never returns such a response: a caller sees the same error whether the
+// request was refused or not sent at all. This differs from what [http.RoundTripper] asks for.
 //
 // RoundTrip reads up to 72 KiB of the body of a refusal. MaxWait does not limit the time
 // that this takes: give requests a deadline.
