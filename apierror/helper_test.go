@@ -32,7 +32,7 @@ func golden(t *testing.T, name, got string) {
 		}
 		return
 	}
-	want := must(os.ReadFile(file))
+	want := testcheck.Must(os.ReadFile(file))
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the body differs from %s (-want +got):\n%s", file, diff)
 	}
@@ -102,9 +102,9 @@ type response struct {
 // and reads one response. Clients of net/http would tidy the target.
 func exchange(t *testing.T, srv *httptest.Server, text string) response {
 	t.Helper()
-	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
+	conn := testcheck.Must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
-	must(io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")))
+	testcheck.Must(io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")))
 	method, _, _ := strings.Cut(text, " ")
 	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
@@ -117,20 +117,12 @@ func exchange(t *testing.T, srv *httptest.Server, text string) response {
 // do sends a request by the server's client, with header fields in pairs.
 func do(t *testing.T, srv *httptest.Server, method, path string, fields ...string) response {
 	t.Helper()
-	r := must(http.NewRequestWithContext(t.Context(), method, srv.URL+path, nil))
+	r := testcheck.Must(http.NewRequestWithContext(t.Context(), method, srv.URL+path, nil))
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}
-	res := must(srv.Client().Do(r))
+	res := testcheck.Must(srv.Client().Do(r))
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	return response{res, string(body), err}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

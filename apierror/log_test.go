@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 func TestLog(t *testing.T) {
@@ -110,7 +111,7 @@ func TestGoneClientIsNoError(t *testing.T) {
 
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-arrived; cancel() }()
-			r := must(http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil))
+			r := testcheck.Must(http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil))
 			if res, err := srv.Client().Do(r); err == nil {
 				res.Body.Close()
 				t.Errorf("the cancelled request was answered with %d", res.StatusCode)

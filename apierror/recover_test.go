@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // fragile panics under a name that can be looked for in a stack.
@@ -118,7 +119,7 @@ func TestRecoverAfterTheResponseHasBegun(t *testing.T) {
 					panic("late")
 				})), http2)
 
-				r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil))
+				r := testcheck.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil))
 				res, err := srv.Client().Do(r)
 				if err == nil {
 					_, err = io.ReadAll(res.Body)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // within runs h with the ResponseWriter that Recover makes around w.
@@ -170,7 +171,7 @@ func upload(t *testing.T) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	file := must(form.CreateFormFile("photo", "rex.png"))
+	file := testcheck.Must(form.CreateFormFile("photo", "rex.png"))
 	_, _ = file.Write(bytes.Repeat([]byte("x"), 1000))
 	if err := form.Close(); err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func parse(t *testing.T, dir string, r *http.Request) {
 }
 
 func left(dir string) int {
-	files := must(os.ReadDir(dir))
+	files := testcheck.Must(os.ReadDir(dir))
 	return len(files)
 }
 

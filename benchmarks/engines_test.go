@@ -17,6 +17,7 @@ import (
 	ululestore "github.com/ulule/limiter/v3/drivers/store/memory"
 	"golang.org/x/time/rate"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -59,7 +60,7 @@ func plan(minute, day int) *ratelimit.Plan {
 	return ratelimit.MustPlan("plan", penalty, ratelimit.PerMinute(int64(minute)), ratelimit.PerDay(int64(day)))
 }
 
-func newMemory(opts memory.Options) *memory.Limiter { return must(memory.New(opts)) }
+func newMemory(opts memory.Options) *memory.Limiter { return testcheck.Must(memory.New(opts)) }
 
 func newGatehouse(tb testing.TB, minute, day int) engine {
 	return takeFrom(newMemory(memory.Options{}), plan(minute, day))
@@ -84,7 +85,7 @@ func newSethvargoOf(tb testing.TB, config memorystore.Config, minute, day int) e
 func sethvargoQuota(tb testing.TB, config memorystore.Config, limit int, window time.Duration) engine {
 	ctx := context.Background()
 	config.Tokens, config.Interval = uint64(limit), window
-	store := must(memorystore.New(&config))
+	store := testcheck.Must(memorystore.New(&config))
 	tb.Cleanup(func() { store.Close(ctx) })
 	return func(key string) bool {
 		_, _, _, ok, err := store.Take(ctx, key)
@@ -121,7 +122,7 @@ func throttledQuota(limit int, window time.Duration) throttled.RateQuota {
 }
 
 func newThrottledLimiter(store throttled.GCRAStoreCtx, limit int, window time.Duration) *throttled.GCRARateLimiterCtx {
-	return must(throttled.NewGCRARateLimiterCtx(store, throttledQuota(limit, window)))
+	return testcheck.Must(throttled.NewGCRARateLimiterCtx(store, throttledQuota(limit, window)))
 }
 
 func newThrottled(tb testing.TB, minute, day int) engine { return newThrottledOf(tb, 0, minute, day) }
@@ -134,7 +135,7 @@ func newThrottledOf(tb testing.TB, keys, minute, day int) engine {
 
 func newThrottledQuota(keys, limit int, window time.Duration) engine {
 	ctx := context.Background()
-	l := newThrottledLimiter(must(throttledstore.NewCtx(keys)), limit, window)
+	l := newThrottledLimiter(testcheck.Must(throttledstore.NewCtx(keys)), limit, window)
 	return func(key string) bool {
 		limited, _, err := l.RateLimitCtx(ctx, key, 1)
 		return !limited && err == nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/lease"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -92,7 +93,7 @@ func giveShares(l ratelimit.Limiter, keys []string, plan *ratelimit.Plan) {
 	for range inParallel {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(len(keys)); i = next.Add(1) {
-				must(l.Take(context.Background(), keys[i-1], plan, 100))
+				testcheck.Must(l.Take(context.Background(), keys[i-1], plan, 100))
 			}
 		})
 	}
@@ -112,11 +113,11 @@ func sharedEngine(b *testing.B, client *redis.Client, peer string) (ratelimit.Li
 		take := newTrivialScript(b, client)
 		return limiterFunc(func(ctx context.Context, key string) error { _, err := take(ctx, key); return err }), none
 	}
-	shared := must(redislimit.New(client, redislimit.Options{}))
+	shared := testcheck.Must(redislimit.New(client, redislimit.Options{}))
 	if peer == "redislimit" {
 		return shared, none
 	}
-	l := must(lease.New(shared))
+	l := testcheck.Must(lease.New(shared))
 	b.Cleanup(l.Close)
 	return l, func() uint64 { return l.Stats().Asked }
 }

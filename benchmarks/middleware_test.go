@@ -18,6 +18,7 @@ import (
 	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	ululestore "github.com/ulule/limiter/v3/drivers/store/memory"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -88,18 +89,18 @@ func gatehouseStack(tb testing.TB, minute, day int) func(http.Handler) http.Hand
 }
 
 func newLimit(l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
-	return must(limit.New(l, identify, limit.Options{}))
+	return testcheck.Must(limit.New(l, identify, limit.Options{}))
 }
 
 func sethvargoMiddleware(tb testing.TB, limit int, window time.Duration) func(http.Handler) http.Handler {
-	store := must(memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: window}))
+	store := testcheck.Must(memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: window}))
 	tb.Cleanup(func() { store.Close(context.Background()) })
-	m := must(httplimit.NewMiddleware(store, keyOrError))
+	m := testcheck.Must(httplimit.NewMiddleware(store, keyOrError))
 	return m.Handle
 }
 
 func throttledMiddleware(tb testing.TB, limit int, window time.Duration) func(http.Handler) http.Handler {
-	store := must(throttledstore.NewCtx(0))
+	store := testcheck.Must(throttledstore.NewCtx(0))
 	m := &throttled.HTTPRateLimiterCtx{
 		RateLimiter: newThrottledLimiter(store, limit, window),
 		VaryBy:      &throttled.VaryBy{Custom: keyOf},
@@ -203,12 +204,12 @@ func BenchmarkGate(b *testing.B) {
 
 // newGate returns the gate and a request with a valid key.
 func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
-	format := must(apikey.NewFormat("pet_live_"))
+	format := testcheck.Must(apikey.NewFormat("pet_live_"))
 	secret := format.Generate()
 	principal := apikey.Principal{KeyID: apikey.NewKeyID(), Owner: newKey(0), Plan: p}
 	store := &keyStore{secret.Digest(), apikey.Record[apikey.Principal]{Principal: principal}}
-	verifier := must(apikey.NewVerifier(format, store, apikey.Options{}))
-	auth := must(bearer.New("pets", verifier.Verify, bearer.Options{}))
+	verifier := testcheck.Must(apikey.NewVerifier(format, store, apikey.Options{}))
+	auth := testcheck.Must(bearer.New("pets", verifier.Verify, bearer.Options{}))
 	limited := newLimit(newMemory(memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 		p, _ := bearer.FromContext[apikey.Principal](r.Context())
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}, nil

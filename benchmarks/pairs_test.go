@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -93,7 +94,7 @@ func runPairsRedis(b *testing.B, name string, client *redis.Client, s scene, new
 	keys := newKeys(s.keys)
 	b.Run(name, func(b *testing.B) {
 		if take == nil { // not with every b.N
-			l := must(redislimit.New(client, redislimit.Options{Prefix: name}))
+			l := testcheck.Must(redislimit.New(client, redislimit.Options{Prefix: name}))
 			take = newTake(l)
 			fillRedis(b, take, keys)
 		}

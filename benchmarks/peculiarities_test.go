@@ -16,6 +16,8 @@ import (
 	"github.com/sethvargo/go-limiter/memorystore"
 	"github.com/ulule/limiter/v3"
 	ululestore "github.com/ulule/limiter/v3/drivers/store/memory"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // Two limiters on one store share a counter, which counts each request twice and
@@ -93,7 +95,7 @@ func TestSethvargoDates(t *testing.T) {
 func TestSethvargoRefill(t *testing.T) {
 	ctx := context.Background()
 	const limit = 100_000
-	store := must(memorystore.New(&memorystore.Config{Tokens: limit, Interval: 10 * time.Millisecond}))
+	store := testcheck.Must(memorystore.New(&memorystore.Config{Tokens: limit, Interval: 10 * time.Millisecond}))
 	defer store.Close(ctx)
 	_, left, reset, _, _ := store.Take(ctx, "key")
 	if left != limit-1 {
@@ -140,8 +142,8 @@ func newMiniRate(t *testing.T) *redis_rate.Limiter {
 // 1000 a minute.
 func TestRedisRateTwoLimitsOnOneKey(t *testing.T) {
 	l, ctx := newMiniRate(t), context.Background()
-	must(l.Allow(ctx, "key", redis_rate.Limit{Rate: 10, Burst: 10, Period: dayWindow}))
-	r := must(l.Allow(ctx, "key", redis_rate.PerMinute(1000)))
+	testcheck.Must(l.Allow(ctx, "key", redis_rate.Limit{Rate: 10, Burst: 10, Period: dayWindow}))
+	r := testcheck.Must(l.Allow(ctx, "key", redis_rate.PerMinute(1000)))
 	if r.Allowed != 0 || r.RetryAfter.Round(time.Second) != 8580*time.Second {
 		t.Errorf("allowed of the first request under 1000 a minute: %d, again after %v, want 0, after 2h23m0s", r.Allowed, r.RetryAfter)
 	}

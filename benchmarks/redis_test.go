@@ -18,6 +18,7 @@ import (
 	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -42,7 +43,7 @@ var redisEngines = []struct {
 }
 
 func newTrivialScript(_ *testing.B, client *redis.Client) redisEngine {
-	sha := must(client.ScriptLoad(context.Background(), "return 1").Result())
+	sha := testcheck.Must(client.ScriptLoad(context.Background(), "return 1").Result())
 	return func(ctx context.Context, key string) (bool, error) {
 		return true, client.EvalSha(ctx, sha, []string{key}).Err()
 	}
@@ -53,7 +54,7 @@ func newRedisGatehouse(_ *testing.B, client *redis.Client) redisEngine {
 }
 
 func redisTakes(client *redis.Client, prefix string, p *ratelimit.Plan) redisEngine {
-	l := must(redislimit.New(client, redislimit.Options{Prefix: prefix}))
+	l := testcheck.Must(redislimit.New(client, redislimit.Options{Prefix: prefix}))
 	return func(ctx context.Context, key string) (bool, error) {
 		d, err := l.Take(ctx, key, p, 1)
 		return d.Allowed(), err
@@ -62,7 +63,7 @@ func redisTakes(client *redis.Client, prefix string, p *ratelimit.Plan) redisEng
 
 func newRedisUlule(_ *testing.B, client *redis.Client) redisEngine {
 	quota := func(prefix string, window time.Duration) *limiter.Limiter {
-		store := must(ululeredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: prefix}))
+		store := testcheck.Must(ululeredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: prefix}))
 		return limiter.New(store, limiter.Rate{Limit: roomy, Period: window})
 	}
 	m, d := quota("ulule:minute", minuteWindow), quota("ulule:day", dayWindow)
@@ -102,7 +103,7 @@ func newRedisThrottled(b *testing.B, client *redis.Client) redisEngine {
 }
 
 func redisThrottledQuota(client *redis.Client, prefix string, limit int, window time.Duration) redisEngine {
-	l := newThrottledLimiter(must(throttledredis.NewCtx(client, prefix)), limit, window)
+	l := newThrottledLimiter(testcheck.Must(throttledredis.NewCtx(client, prefix)), limit, window)
 	return func(ctx context.Context, key string) (bool, error) {
 		limited, _, err := l.RateLimitCtx(ctx, key, 1)
 		return !limited, err
@@ -205,7 +206,7 @@ func startRedis(b *testing.B) *redis.Client {
 // serverWork returns the processor time that the server's main thread has spent,
 // and how often it has read from a connection, which is once a round trip.
 func serverWork(b *testing.B, client *redis.Client) (spent time.Duration, reads int) {
-	info := must(client.InfoMap(context.Background(), "cpu", "stats").Result())
+	info := testcheck.Must(client.InfoMap(context.Background(), "cpu", "stats").Result())
 	for _, field := range []string{"used_cpu_user_main_thread", "used_cpu_sys_main_thread"} {
 		seconds, err := strconv.ParseFloat(info["CPU"][field], 64)
 		if err != nil {
@@ -213,6 +214,6 @@ func serverWork(b *testing.B, client *redis.Client) (spent time.Duration, reads 
 		}
 		spent += time.Duration(seconds * float64(time.Second))
 	}
-	reads = must(strconv.Atoi(info["Stats"]["total_reads_processed"]))
+	reads = testcheck.Must(strconv.Atoi(info["Stats"]["total_reads_processed"]))
 	return spent, reads
 }

@@ -52,14 +52,6 @@ func rest() {
 	}
 }
 
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 const (
 	keyPrefix = "owner-of-a-key-whose-name-is-"
 	keySize   = 45

@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/httprate"
 	"github.com/sethvargo/go-limiter/memorystore"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -284,7 +285,7 @@ func BenchmarkFlood(b *testing.B) {
 		penalty.Grace = 0
 		p := ratelimit.MustPlan("free", penalty, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 		take := func(subject string, cost int64) ratelimit.Decision {
-			return must(l.Take(ctx, subject, p, cost))
+			return testcheck.Must(l.Take(ctx, subject, p, cost))
 		}
 
 		for i := range kept {
@@ -327,7 +328,7 @@ func BenchmarkFlood(b *testing.B) {
 		} {
 			forgotten := 0
 			for i := range kept {
-				d := must(l.Peek(ctx, c.name+newKey(uint64(i)), p))
+				d := testcheck.Must(l.Peek(ctx, c.name+newKey(uint64(i)), p))
 				if d.Outcome != c.outcome || d.States[0].Remaining != c.remaining {
 					forgotten++
 				}

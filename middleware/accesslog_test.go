@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
@@ -103,7 +104,7 @@ func TestAccessLog(t *testing.T) {
 // A middleware that copies the request keeps neither the route nor the attributes
 // from the line.
 func TestAccessLogAroundCopies(t *testing.T) {
-	auth := must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
+	auth := testcheck.Must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /pets", func(w http.ResponseWriter, r *http.Request) {
 		middleware.SetLogAttrs(r.Context(), slog.String("outcome", "allowed"))

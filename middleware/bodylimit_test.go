@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -197,11 +198,11 @@ func TestBodyLimitOnTheWire(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
+			conn := testcheck.Must(net.Dial("tcp", srv.Listener.Addr().String()))
 			defer conn.Close()
-			must(io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+tt.request))
+			testcheck.Must(io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+tt.request))
 			// ReadResponse turns the field Connection into Response.Close.
-			resp := must(http.ReadResponse(bufio.NewReader(conn), nil))
+			resp := testcheck.Must(http.ReadResponse(bufio.NewReader(conn), nil))
 			if resp.StatusCode != tt.status || resp.Close != tt.closed {
 				t.Errorf("answered %d, connection closed: %v; want %d, %v", resp.StatusCode, resp.Close, tt.status, tt.closed)
 			}
@@ -223,7 +224,7 @@ func TestBodyLimitOnHTTP2(t *testing.T) {
 	srv.StartTLS()
 	defer srv.Close()
 	post := func(body io.Reader) *http.Response {
-		resp := must(srv.Client().Post(srv.URL, "text/plain", body))
+		resp := testcheck.Must(srv.Client().Post(srv.URL, "text/plain", body))
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		return resp

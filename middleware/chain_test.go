@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
@@ -54,7 +55,7 @@ func serve(h http.Handler, r *http.Request) *http.Response {
 // code returns the code in the error envelope that is resp's body.
 func code(t *testing.T, resp *http.Response) string {
 	t.Helper()
-	body := must(io.ReadAll(resp.Body))
+	body := testcheck.Must(io.ReadAll(resp.Body))
 	var envelope struct{ Code string }
 	if err := json.Unmarshal(body, &envelope); err != nil {
 		t.Fatalf("body %q is not the error envelope: %v", body, err)
@@ -80,7 +81,7 @@ func TestTemporaryFilesOfCopiedRequests(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("TMP", dir)
 	files := func() int {
-		entries := must(os.ReadDir(dir))
+		entries := testcheck.Must(os.ReadDir(dir))
 		return len(entries)
 	}
 	parse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +90,7 @@ func TestTemporaryFilesOfCopiedRequests(t *testing.T) {
 		}
 		panic(http.ErrAbortHandler)
 	})
-	auth := must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
+	auth := testcheck.Must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
 	for name, h := range map[string]http.Handler{
 		"RequestID": middleware.RequestID(parse),
 		"BodyLimit": middleware.BodyLimit(1<<20, nil)(parse),
@@ -97,7 +98,7 @@ func TestTemporaryFilesOfCopiedRequests(t *testing.T) {
 	} {
 		var body bytes.Buffer
 		form := multipart.NewWriter(&body)
-		file := must(form.CreateFormFile("photo", "rex.png"))
+		file := testcheck.Must(form.CreateFormFile("photo", "rex.png"))
 		_, _ = file.Write(make([]byte, 1000))
 		_ = form.Close()
 		r := httptest.NewRequest(http.MethodPost, "/", &body)
@@ -121,18 +122,10 @@ func TestTrailersOfCopiedRequests(t *testing.T) {
 		got <- r.Trailer.Get("X-Rows")
 	}), middleware.RequestID, middleware.BodyLimit(1<<20, nil)))
 	defer srv.Close()
-	conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
+	conn := testcheck.Must(net.Dial("tcp", srv.Listener.Addr().String()))
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npets\r\n0\r\nX-Rows: 17\r\n\r\n")
 	if rows := <-got; rows != "17" {
 		t.Errorf("the trailer X-Rows is %q, want 17", rows)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

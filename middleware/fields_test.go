@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -162,7 +163,7 @@ func TestTargetLimitBehindServer(t *testing.T) {
 	srv.Start()
 	defer srv.Close()
 	for length, want := range map[int]int{8 << 10: 200, 8<<10 + 1: 414, 60 << 10: 414} {
-		resp := must(http.Get(srv.URL + "/" + strings.Repeat("a", length-1)))
+		resp := testcheck.Must(http.Get(srv.URL + "/" + strings.Repeat("a", length-1)))
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("target of %d bytes is answered %d, want %d", length, resp.StatusCode, want)

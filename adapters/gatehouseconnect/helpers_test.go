@@ -15,6 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -185,7 +186,7 @@ func everyClient(t *testing.T, test func(*testing.T, client)) {
 }
 
 func limited(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts gatehouseconnect.Options) []connect.Interceptor {
-	i := must(gatehouseconnect.New(l, identify, opts))
+	i := testcheck.Must(gatehouseconnect.New(l, identify, opts))
 	return []connect.Interceptor{i}
 }
 
@@ -199,12 +200,4 @@ func expect(t *testing.T, a answer, code connect.Code, message string) {
 	case e == nil || e.Code() != code || message != "" && e.Message() != message:
 		t.Errorf("the call ended with %v, want %v %q", a.err, code, message)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

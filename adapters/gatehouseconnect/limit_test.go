@@ -16,6 +16,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -28,7 +29,7 @@ var ann = contract.Caller(ratelimit.Caller{Subject: "ann", Plan: contract.Two})
 // NewRequire finds what the middleware Identify of package bearer has put into the context.
 func TestIdentifyAsMiddleware(t *testing.T) {
 	everyClient(t, func(t *testing.T, cl client) {
-		auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
+		auth := testcheck.Must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
 		url := start(t, same, []connect.Interceptor{gatehouseconnect.NewRequire(auth)}, auth.Identify)
 		expect(t, cl.call(t.Context(), url), connect.CodeUnauthenticated, "")
 		cl.header = http.Header{"Authorization": {"Bearer good"}}
@@ -82,7 +83,7 @@ func TestConnectUnaryIsHTTP(t *testing.T) {
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	url := start(t, same, limited(contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{Subject: "ann", Plan: one}), gatehouseconnect.Options{}))
 	for _, status := range []int{200, 429} {
-		resp := must(http.Post(url+contract.Unary, "application/json", strings.NewReader(`"hello"`)))
+		resp := testcheck.Must(http.Post(url+contract.Unary, "application/json", strings.NewReader(`"hello"`)))
 		_ = resp.Body.Close()
 		if resp.StatusCode != status || resp.Header.Get("X-RateLimit-Remaining") != "0" {
 			t.Errorf("status %d, header %v, want %d", resp.StatusCode, resp.Header, status)
@@ -96,7 +97,7 @@ func TestConnectUnaryIsHTTP(t *testing.T) {
 // What the package's page says of the middleware around a Connect handler.
 func TestMiddlewareInPlaceOfInterceptor(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
-		around := must(limit.New(contract.NewClock().Engine(t), ann, limit.Options{}))
+		around := testcheck.Must(limit.New(contract.NewClock().Engine(t), ann, limit.Options{}))
 		url := start(t, same, nil, around)
 		for range 2 {
 			c.call(t.Context(), url)

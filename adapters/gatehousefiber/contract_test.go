@@ -10,13 +10,14 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // serve serves an app over a connection, and returns its address.
 func serve(t *testing.T, app *fiber.App) (addr string) {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := testcheck.Must(net.Listen("tcp", "127.0.0.1:0"))
 	go func() { _ = app.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}) }()
 	t.Cleanup(func() { _ = listener.Close() }) // app.Shutdown would wait
 	return listener.Addr().String()
@@ -30,7 +31,7 @@ func TestLimits(t *testing.T) {
 			if l.Refund {
 				l.Options.ChargeIf = limit.NotServerError
 			}
-			app.Use(must(gatehousefiber.New(l.Engine, l.Identify, l.Options)))
+			app.Use(testcheck.Must(gatehousefiber.New(l.Engine, l.Identify, l.Options)))
 		}
 		app.Get("/:text", func(c fiber.Ctx) error {
 			c.Status(chain.Handle(c.Context(), strings.Clone(c.Params("text"))))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -39,7 +40,7 @@ var (
 )
 
 func engine() *memory.Limiter {
-	return must(memory.New(memory.Options{Now: func() time.Time { return noon }}))
+	return testcheck.Must(memory.New(memory.Options{Now: func() time.Time { return noon }}))
 }
 
 func ann(*http.Request) (ratelimit.Caller, error) {
@@ -50,7 +51,7 @@ func ann(*http.Request) (ratelimit.Caller, error) {
 func app(l ratelimit.Limiter, o limit.Options) *fiber.App {
 	o.Errors = errs
 	a := fiber.New()
-	a.Use(fiberrecover.New(), must(gatehousefiber.New(l, ann, o)))
+	a.Use(fiberrecover.New(), testcheck.Must(gatehousefiber.New(l, ann, o)))
 	return a
 }
 
@@ -61,8 +62,8 @@ func send(a *fiber.App, method, path string, header ...string) (*http.Response, 
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
-	res := must(a.Test(r, fiber.TestConfig{Timeout: 0}))
-	return res, string(must(io.ReadAll(res.Body)))
+	res := testcheck.Must(a.Test(r, fiber.TestConfig{Timeout: 0}))
+	return res, string(testcheck.Must(io.ReadAll(res.Body)))
 }
 
 // A request is given back if it fails in one of Fiber's ways.
@@ -90,13 +91,13 @@ func TestEnds(t *testing.T) {
 func TestFields(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Own", "1") }))
 	defer upstream.Close()
-	root := must(os.OpenRoot(t.TempDir()))
+	root := testcheck.Must(os.OpenRoot(t.TempDir()))
 	if err := root.WriteFile("a.txt", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := fiber.New()
 	a.Use(func(c fiber.Ctx) error { c.Vary("Origin"); return c.Next() })
-	a.Use(must(gatehousefiber.New(engine(), ann, limit.Options{})))
+	a.Use(testcheck.Must(gatehousefiber.New(engine(), ann, limit.Options{})))
 	a.Get("/own", func(c fiber.Ctx) error { c.Set("X-RateLimit-Remaining", "own"); return nil })
 	a.Get("/proxy", proxy.Forward(upstream.URL))
 	a.Use("/files", static.New(root.Name()))
@@ -119,7 +120,7 @@ func TestFields(t *testing.T) {
 func TestStringsOfFiberAreCopied(t *testing.T) {
 	var got []ratelimit.Caller
 	shared := []ratelimit.Charge{{Plan: plan}}
-	limited := must(gatehousefiber.New(engine(), func(r *http.Request) (ratelimit.Caller, error) {
+	limited := testcheck.Must(gatehousefiber.New(engine(), func(r *http.Request) (ratelimit.Caller, error) {
 		user := gatehousefiber.Ctx(r).Get("User")
 		shared[0].Subject = "of " + user
 		return ratelimit.Caller{Subject: user, Plan: plan, Also: shared}, nil
@@ -150,7 +151,7 @@ func TestIdentifyFails(t *testing.T) {
 		{(*fiber.Error)(nil), false, `500 {"code":"internal","message":"The service failed to answer this request.","status":500}` + "\n"},
 		{fiber.ErrUnauthorized, true, "200 ok"},
 	} {
-		limited := must(gatehousefiber.New(engine(), func(*http.Request) (ratelimit.Caller, error) {
+		limited := testcheck.Must(gatehousefiber.New(engine(), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{}, test.err
 		}, limit.Options{Errors: errs, Shadow: test.shadow}))
 		a := fiber.New(fiber.Config{ErrorHandler: func(c fiber.Ctx, err error) error {
@@ -181,7 +182,7 @@ func TestSettleInStream(t *testing.T) {
 	})
 	send(a, "GET", "/")
 	err := <-settled
-	if d := must(l.Peek(t.Context(), "user:ann", plan)); err != nil || d.Remaining() != 1 {
+	if d := testcheck.Must(l.Peek(t.Context(), "user:ann", plan)); err != nil || d.Remaining() != 1 {
 		t.Errorf("Settle in a stream: %v, and %d are left, want 1", err, d.Remaining())
 	}
 }
@@ -190,8 +191,8 @@ func TestSettleInStream(t *testing.T) {
 // belongs to a limit on the route.
 func TestCostByRoute(t *testing.T) {
 	l := engine()
-	costly := must(gatehousefiber.New(l, ann, limit.Options{Name: "api", Cost: func(*http.Request) int64 { return 2 }}))
-	cheap := must(gatehousefiber.New(l, ann, limit.Options{Name: "api"}))
+	costly := testcheck.Must(gatehousefiber.New(l, ann, limit.Options{Name: "api", Cost: func(*http.Request) int64 { return 2 }}))
+	cheap := testcheck.Must(gatehousefiber.New(l, ann, limit.Options{Name: "api"}))
 	a := fiber.New()
 	a.Get("/search", costly, ok)
 	a.Get("/pets", cheap, ok)
@@ -208,12 +209,12 @@ func TestCostByRoute(t *testing.T) {
 
 // exchange sends requests over one connection, and returns the last response.
 func exchange(addr string, requests ...string) (res *http.Response) {
-	conn := must(net.Dial("tcp", addr))
+	conn := testcheck.Must(net.Dial("tcp", addr))
 	defer conn.Close()
 	answers := bufio.NewReader(conn)
 	for _, text := range requests {
-		_ = must(io.WriteString(conn, text))
-		res = must(http.ReadResponse(answers, nil))
+		_ = testcheck.Must(io.WriteString(conn, text))
+		res = testcheck.Must(http.ReadResponse(answers, nil))
 		_, _ = io.Copy(io.Discard, res.Body)
 	}
 	return res
@@ -221,7 +222,7 @@ func exchange(addr string, requests ...string) (res *http.Response) {
 
 // If the error handler of the app fails, the answer is a 500, which is given back.
 func TestErrorHandlerFails(t *testing.T) {
-	limited := must(gatehousefiber.New(engine(), ann, limit.Options{ChargeIf: limit.NotServerError}))
+	limited := testcheck.Must(gatehousefiber.New(engine(), ann, limit.Options{ChargeIf: limit.NotServerError}))
 	a := fiber.New(fiber.Config{ErrorHandler: func(_ fiber.Ctx, err error) error { return err }})
 	a.Use(limited)
 	a.Get("/", func(fiber.Ctx) error { return fiber.ErrTeapot })
@@ -257,7 +258,7 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	for trusted, client := range map[string]string{"127.0.0.0/8": "203.0.113.9", "10.0.0.0/8": "127.0.0.1"} {
-		source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix(trusted)}))
+		source := testcheck.Must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix(trusted)}))
 		if addr := source.Addr(got[0]).String(); addr != client {
 			t.Errorf("with %s trusted the client is %s, want %s", trusted, addr, client)
 		}
@@ -290,12 +291,4 @@ func TestAdaptorSeesNothing(t *testing.T) {
 	if status != 0 || res.StatusCode != 500 || strings.Contains(body, "internal") {
 		t.Errorf("the middleware sees %d, and Recover answers %d %s", status, res.StatusCode, body)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestRequireAlone(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer) {
 		errs, logs := contract.Logged()
-		auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs}))
+		auth := testcheck.Must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs}))
 		conn := start(t, same, interceptors(gatehousegrpc.Require(auth))...)
 		expect(t, call(t.Context(), conn, "hello"), codes.Internal, "The service failed to answer this request.")
 		if logs.String() == "" {
@@ -57,7 +58,7 @@ func TestRequireLeavesMethodsOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer) {
-				auth := must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
+				auth := testcheck.Must(bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{}))
 				conn := start(t, same, append(interceptors(gatehousegrpc.Identify(auth)), interceptors(gatehousegrpc.Require(auth, test.open...))...)...)
 				if a := call(t.Context(), conn, "hello"); a.status.Code() != test.code {
 					t.Errorf("without a token: %v, want %v", a.status, test.code)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -77,7 +78,7 @@ func start(t *testing.T, srv echo, opts ...grpc.ServerOption) *grpc.ClientConn {
 
 func serve(t *testing.T, srv echo, opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := testcheck.Must(net.Listen("tcp", "127.0.0.1:0"))
 	server := grpc.NewServer(opts...)
 	server.RegisterService(srv.desc(), nil)
 	var done sync.WaitGroup
@@ -88,7 +89,7 @@ func serve(t *testing.T, srv echo, opts ...grpc.ServerOption) (addr string) {
 
 func dial(t *testing.T, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	conn := must(grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...))
+	conn := testcheck.Must(grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...))
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -178,12 +179,4 @@ func expect(t *testing.T, a answer, code codes.Code, message string) {
 	if a.status.Code() != code || message != "" && a.status.Message() != message {
 		t.Errorf("the call ended with %v %q, want %v %q", a.status.Code(), a.status.Message(), code, message)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

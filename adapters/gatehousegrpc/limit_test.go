@@ -22,6 +22,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -116,7 +117,7 @@ func (a text) String() string { return string(a) }
 // A call is a request to identify. The address in the metadata counts if a trusted proxy
 // has put it there.
 func TestCallsAsRequests(t *testing.T) {
-	source := must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
+	source := testcheck.Must(clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 	for _, c := range []struct {
 		from         net.Addr
 		peer, client string
@@ -143,7 +144,7 @@ func TestCallsAsRequests(t *testing.T) {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: c.from})
 		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("x-forwarded-for", "6.6.6.6", "x-forwarded-for", "203.0.113.9, 10.0.0.2", "own", "1"))
 		handler := func(context.Context, any) (any, error) { return nil, nil }
-		must(unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: contract.Unary}, handler))
+		testcheck.Must(unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: contract.Unary}, handler))
 	}
 }
 

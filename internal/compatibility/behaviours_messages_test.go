@@ -10,6 +10,8 @@ import (
 	"net/textproto"
 	"os"
 	"strings"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // interims are responses before the final one.
@@ -226,7 +228,7 @@ var forms = []behaviour{{
 	ask: func(c *cell) {
 		var body bytes.Buffer
 		form := multipart.NewWriter(&body)
-		file := must(form.CreateFormFile("photo", "rex.png"))
+		file := testcheck.Must(form.CreateFormFile("photo", "rex.png"))
 		_, _ = io.WriteString(file, large)
 		_ = form.Close()
 		c.do(http.MethodPost, "/", &body, "Content-Type", form.FormDataContentType())

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // A cell of the matrix: one behaviour over one protocol inside of one middleware, or
@@ -101,7 +103,7 @@ func observe(t *testing.T, b behaviour, http2 bool, dir, file string, m wrapped)
 	if c.sent.Load() {
 		c.served("the connection was given the file")
 	}
-	left := must(os.ReadDir(dir))
+	left := testcheck.Must(os.ReadDir(dir))
 	if len(left) > 0 {
 		c.served("%d temporary files are left", len(left))
 		for _, f := range left {
@@ -140,12 +142,4 @@ func (conn *fileConn) ReadFrom(src io.Reader) (int64, error) {
 		conn.c.sent.Store(true)
 	}
 	return conn.TCPConn.ReadFrom(src)
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

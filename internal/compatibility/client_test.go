@@ -14,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // All requests have these, so that no middleware refuses them or makes up an ID.
@@ -24,7 +26,7 @@ const (
 
 // request makes a request, with header fields in pairs.
 func (c *cell) request(method, path string, body io.Reader, fields ...string) *http.Request {
-	r := must(http.NewRequestWithContext(c.t.Context(), method, c.url+path, body))
+	r := testcheck.Must(http.NewRequestWithContext(c.t.Context(), method, c.url+path, body))
 	r.Header.Set("Authorization", "Bearer "+apiKey)
 	r.Header.Set("X-Request-Id", requestID)
 	for i := 0; i < len(fields); i += 2 {
@@ -142,7 +144,7 @@ func timeout(err error) string {
 // requests have come after the first.
 func (c *cell) dial(lines ...string) (net.Conn, *bufio.Reader) {
 	address := strings.TrimPrefix(c.url, "http://")
-	conn := must(net.Dial("tcp", address))
+	conn := testcheck.Must(net.Dial("tcp", address))
 	text := lines[0] + "\r\nHost: " + address + "\r\nAuthorization: Bearer " + apiKey + "\r\nX-Request-Id: " + requestID + "\r\n" +
 		strings.Join(lines[1:], "\r\n")
 	_, _ = io.WriteString(conn, strings.TrimSuffix(text, "\r\n")+"\r\n")
@@ -178,7 +180,7 @@ func takePushes(c *cell) {
 	config := c.client.Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.NextProtos = []string{"h2"}
 	config.ServerName = "example.com" // in the certificate of httptest
-	conn := must(tls.Dial("tcp", strings.TrimPrefix(c.url, "https://"), config))
+	conn := testcheck.Must(tls.Dial("tcp", strings.TrimPrefix(c.url, "https://"), config))
 	defer conn.Close()
 
 	// Fields as literals that are never indexed, in HPACK (RFC 7541 section 6.2.2).

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // A behaviour is what a handler does, and a client that observes it.
@@ -127,9 +129,9 @@ var makesHandler = regexp.MustCompile(`^(http\.Handler|Middleware|middleware\.Mi
 // makers returns the exported functions of a file that return a handler or a
 // middleware.
 func makers(path string) []string {
-	source := must(os.ReadFile(path))
+	source := testcheck.Must(os.ReadFile(path))
 	files := token.NewFileSet()
-	file := must(parser.ParseFile(files, path, source, parser.SkipObjectResolution))
+	file := testcheck.Must(parser.ParseFile(files, path, source, parser.SkipObjectResolution))
 	text := func(n ast.Node) string {
 		return string(source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset])
 	}

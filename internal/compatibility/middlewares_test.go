@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/inflight"
@@ -50,7 +51,7 @@ func (m wrapped) without(name string, lines []string) []string {
 var (
 	responder = &apierror.Responder{Logger: slog.New(slog.DiscardHandler), RequestID: middleware.RequestIDFrom}
 
-	authenticator = must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder}))
+	authenticator = testcheck.Must(bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder}))
 
 	declaration = deprecation.MustNew(deprecation.Options{
 		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
@@ -104,7 +105,7 @@ var middlewares = []wrapped{
 	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
 	{"inflight.Limiter.Middleware", nil, func(next http.Handler) http.Handler {
-		return must(inflight.NewProcess(100, inflight.Options{Errors: responder})).Middleware(next)
+		return testcheck.Must(inflight.NewProcess(100, inflight.Options{Errors: responder})).Middleware(next)
 	}},
 	{"middleware.Chain", everythingAdds(), everything},
 }
@@ -161,7 +162,7 @@ func newLimit(o limit.Options) middleware.Middleware {
 	o.Errors = responder
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 	return func(next http.Handler) http.Handler {
-		return must(limit.New(must(memory.New(memory.Options{})), func(*http.Request) (ratelimit.Caller, error) {
+		return testcheck.Must(limit.New(testcheck.Must(memory.New(memory.Options{})), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
 		}, o))(next)
 	}

@@ -18,6 +18,15 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
+// Must returns v, and panics if err is not nil. It is for what a test sets up, and for
+// variables of a package.
+func Must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // A Log is a log that can be read while it is written. The zero Log is empty.
 type Log struct {
 	mu   sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -193,14 +194,14 @@ var inProgress = part{
 			text: "The client has as many requests in progress as it may. Wait until one of them has finished, and send fewer at once.",
 			handler: func(t *testing.T) http.Handler {
 				identify := func(*http.Request) (inflight.Caller, error) { return inflight.Caller{Subject: "owner:ann"}, nil }
-				return busy(t, must(inflight.New(1, identify, inflight.Options{Errors: quiet})))
+				return busy(t, testcheck.Must(inflight.New(1, identify, inflight.Options{Errors: quiet})))
 			},
 		},
 		{
 			name: "inflight_process", title: "Overloaded",
 			text: "The server has as many requests in progress as it can handle, of all clients together. Retry, with growing pauses. A proxy can try another server.",
 			handler: func(t *testing.T) http.Handler {
-				return busy(t, must(inflight.NewProcess(1, inflight.Options{Errors: quiet})))
+				return busy(t, testcheck.Must(inflight.NewProcess(1, inflight.Options{Errors: quiet})))
 			},
 		},
 	},

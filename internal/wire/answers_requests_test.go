@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -123,8 +124,8 @@ var authentication = part{
 			request: withField("Authorization: Bearer secret"),
 			handler: func(*testing.T) http.Handler {
 				guesses := ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-				verifier := must(apikey.NewVerifier(nil, noKeys{}, apikey.Options{Guesses: guesses, Now: time.Now}))
-				h := must(bearer.New("pets", verifier.Verify, bearer.Options{Errors: quiet})).Protect(pets)
+				verifier := testcheck.Must(apikey.NewVerifier(nil, noKeys{}, apikey.Options{Guesses: guesses, Now: time.Now}))
+				h := testcheck.Must(bearer.New("pets", verifier.Verify, bearer.Options{Errors: quiet})).Protect(pets)
 				r := httptest.NewRequest("GET", "/v1/pets", nil)
 				r.RemoteAddr = "127.0.0.1:4711"
 				r.Header.Set("Authorization", "Bearer guess")
@@ -150,7 +151,7 @@ func protected(err error) state {
 
 func authenticator(err error) *bearer.Authenticator[string] {
 	verify := func(context.Context, string) (string, error) { return "", fmt.Errorf("verify: %w", err) }
-	return must(bearer.New("pets", verify, bearer.Options{Errors: quiet}))
+	return testcheck.Must(bearer.New("pets", verify, bearer.Options{Errors: quiet}))
 }
 
 var deprecated = part{
@@ -180,7 +181,7 @@ var deprecated = part{
 // declared returns pets as a deprecated operation.
 func declared(sunset time.Time, brownouts ...deprecation.Brownout) state {
 	return func(t *testing.T) http.Handler {
-		return must(deprecation.New(deprecation.Options{
+		return testcheck.Must(deprecation.New(deprecation.Options{
 			Since:         time.Date(2025, time.December, 1, 0, 0, 0, 0, time.UTC),
 			Sunset:        sunset,
 			Documentation: "https://api.example.com/changes#pets",

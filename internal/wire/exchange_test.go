@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -34,10 +35,10 @@ func exchange(t *testing.T, a answer) (response []byte) {
 		time.Sleep(time.Until(start))
 		srv := httptest.NewServer(a.handler(t))
 		defer srv.Close()
-		conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
+		conn := testcheck.Must(net.Dial("tcp", srv.Listener.Addr().String()))
 		defer conn.Close()
 		request := a.sent()
-		must(io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+a.rest))
+		testcheck.Must(io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+a.rest))
 		var received bytes.Buffer
 		method, _, _ := strings.Cut(request, " ")
 		reader := bufio.NewReader(io.TeeReader(conn, &received))
@@ -75,17 +76,9 @@ var pets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `[{"id":1,"name":"Rex"}]`)
 })
 
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // newEngine returns an engine on the clock of the bubble.
 func newEngine() *memory.Limiter {
-	return must(memory.New(memory.Options{Now: time.Now}))
+	return testcheck.Must(memory.New(memory.Options{Now: time.Now}))
 }
 
 // owner is an owner of API keys with a plan.
@@ -120,7 +113,7 @@ func counted(l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) http.H
 func limiter(l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) func(http.Handler) http.Handler {
 	opts.Errors = quiet
 	identify := func(*http.Request) (ratelimit.Caller, error) { return c, nil }
-	return must(limit.New(l, identify, opts))
+	return testcheck.Must(limit.New(l, identify, opts))
 }
 
 // struck returns pets behind a limiter for a caller of a kind that has sent so many

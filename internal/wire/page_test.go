@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // A part is a section of the page.
@@ -103,7 +105,7 @@ var (
 
 // checkCodes checks that each code of package apierror is in an answer, or named at the head of the page.
 func checkCodes(t *testing.T, received map[string]string) {
-	source := must(os.ReadFile("../../apierror/error.go"))
+	source := testcheck.Must(os.ReadFile("../../apierror/error.go"))
 	shown := make(map[string]bool)
 	for _, response := range received {
 		if found := codeInBody.FindStringSubmatch(response); found != nil {

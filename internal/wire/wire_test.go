@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.http and docs/WIRE.md instead of comparing with them")
@@ -94,7 +95,7 @@ func TestOwnForm(t *testing.T) {
 	code := regexp.MustCompile(`"code":"(\w+)"`)
 	for _, part := range parts {
 		for _, a := range part.answers {
-			header, body, _ := strings.Cut(string(must(os.ReadFile(a.file()))), "\r\n\r\n")
+			header, body, _ := strings.Cut(string(testcheck.Must(os.ReadFile(a.file()))), "\r\n\r\n")
 			if header[len("HTTP/1.1 ")] < '4' {
 				continue
 			}
@@ -137,7 +138,7 @@ func compare(t *testing.T, file string, got []byte) {
 		}
 		return
 	}
-	want := must(os.ReadFile(file))
+	want := testcheck.Must(os.ReadFile(file))
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("the code gives something else than %s has; if that is right, go test ./internal/wire -update writes it (-want +got):\n%s", file, diff)
 	}
@@ -145,7 +146,7 @@ func compare(t *testing.T, file string, got []byte) {
 
 // stale returns the files in testdata that belong to no answer.
 func stale(answers map[string]string) (names []string) {
-	found := must(filepath.Glob("testdata/*.http"))
+	found := testcheck.Must(filepath.Glob("testdata/*.http"))
 	known := slices.Collect(maps.Keys(answers))
 	for _, file := range found {
 		if name := strings.TrimSuffix(filepath.Base(file), ".http"); !slices.Contains(known, name) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -135,7 +136,7 @@ func (u untouched) Read([]byte) (int, error) {
 }
 
 func TestErrInvalidAnywhereInTheTree(t *testing.T) {
-	auth := must(bearer.New("pets", func(context.Context, string) (user, error) {
+	auth := testcheck.Must(bearer.New("pets", func(context.Context, string) (user, error) {
 		return user{"ann"}, errors.Join(errors.New("other"), bearer.ErrInvalid)
 	}, bearer.Options{}))
 	serve(auth.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -161,7 +162,7 @@ func TestOutcomeString(t *testing.T) {
 
 func TestLongTokens(t *testing.T) {
 	calls := 0
-	auth := must(bearer.New("pets", func(context.Context, string) (user, error) { calls++; return user{}, nil }, bearer.Options{}))
+	auth := testcheck.Must(bearer.New("pets", func(context.Context, string) (user, error) { calls++; return user{}, nil }, bearer.Options{}))
 	for length, want := range map[int]bearer.Outcome{10_000: bearer.Authenticated, 16 << 10: bearer.Authenticated, 16<<10 + 1: bearer.Invalid} {
 		calls = 0
 		got := outcome(auth, request("Bearer "+strings.Repeat("a", length)))
@@ -329,7 +330,7 @@ func FuzzAuthorization(f *testing.F) {
 		f.Add(seed)
 	}
 	var found string
-	auth := must(bearer.New("pets", func(_ context.Context, token string) (user, error) {
+	auth := testcheck.Must(bearer.New("pets", func(_ context.Context, token string) (user, error) {
 		found = token
 		return user{}, nil
 	}, bearer.Options{}))

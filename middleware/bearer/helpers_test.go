@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -38,7 +39,7 @@ func verify(_ context.Context, token string) (user, error) {
 }
 
 func newAuth(opts bearer.Options) *bearer.Authenticator[user] {
-	return must(bearer.New("pets", verify, opts))
+	return testcheck.Must(bearer.New("pets", verify, opts))
 }
 
 // request is a GET with the lines of an Authorization field.
@@ -62,12 +63,4 @@ func outcome(auth *bearer.Authenticator[user], r *http.Request) (found bearer.Ou
 		found = bearer.OutcomeFrom(r.Context())
 	})), r)
 	return found
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

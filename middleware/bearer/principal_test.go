@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -26,7 +27,7 @@ func TestRequireFailsClosed(t *testing.T) {
 }
 
 func otherType() *bearer.Authenticator[string] {
-	return must(bearer.New("admin", func(context.Context, string) (string, error) { return "root", nil }, bearer.Options{}))
+	return testcheck.Must(bearer.New("admin", func(context.Context, string) (string, error) { return "root", nil }, bearer.Options{}))
 }
 
 // Principals of two types live side by side; the outcome is that of the
@@ -51,13 +52,13 @@ func TestTwoAuthenticators(t *testing.T) {
 func TestAuthenticatorsOfOneType(t *testing.T) {
 	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 	outer := newAuth(bearer.Options{Errors: rs})
-	inner := must(bearer.New("staff", func(_ context.Context, token string) (user, error) {
+	inner := testcheck.Must(bearer.New("staff", func(_ context.Context, token string) (user, error) {
 		if token == goodToken || token == "staff" {
 			return user{"bob"}, nil
 		}
 		return user{}, bearer.ErrInvalid
 	}, bearer.Options{Errors: rs}))
-	neither := must(bearer.New("none", func(context.Context, string) (user, error) { return user{}, bearer.ErrInvalid }, bearer.Options{Errors: rs}))
+	neither := testcheck.Must(bearer.New("none", func(context.Context, string) (user, error) { return user{}, bearer.ErrInvalid }, bearer.Options{Errors: rs}))
 	for name, c := range map[string]struct {
 		inner   *bearer.Authenticator[user]
 		require *bearer.Authenticator[user]
@@ -103,7 +104,7 @@ func TestPrincipalByInterface(t *testing.T) {
 		return name
 	}
 	users, strings := newAuth(bearer.Options{}), otherType()
-	anyNamed := must(bearer.New("any", func(context.Context, string) (named, error) { return user{"bob"}, nil }, bearer.Options{}))
+	anyNamed := testcheck.Must(bearer.New("any", func(context.Context, string) (named, error) { return user{"bob"}, nil }, bearer.Options{}))
 	both := func(outer, inner func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler { return outer(inner(next)) }
 	}
@@ -141,7 +142,7 @@ func TestContextWithoutIdentify(t *testing.T) {
 func TestContextIsThatOfTheRequest(t *testing.T) {
 	type key struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
-	auth := must(bearer.New("pets", func(ctx context.Context, _ string) (user, error) {
+	auth := testcheck.Must(bearer.New("pets", func(ctx context.Context, _ string) (user, error) {
 		if ctx.Value(key{}) != "value" {
 			t.Error("verify does not get the request's context")
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/console"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -25,16 +26,16 @@ func BenchmarkObserve(b *testing.B) {
 		}
 		for _, with := range []string{"limit", "limit and nothing", "limit and console"} {
 			b.Run(fmt.Sprintf("subjects=%d/%s", subjects, with), func(b *testing.B) {
-				engine := must(memory.New(memory.Options{}))
+				engine := testcheck.Must(memory.New(memory.Options{}))
 				opts := limit.Options{}
 				if with == "limit and nothing" {
 					opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) {}
 				}
 				if with == "limit and console" {
-					opts.Observe = must(console.New(engine, console.Options{})).Observe
+					opts.Observe = testcheck.Must(console.New(engine, console.Options{})).Observe
 				}
 				var next atomic.Uint32
-				limited := must(limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+				limited := testcheck.Must(limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
 					return ratelimit.Caller{Subject: names[int(next.Add(1))%subjects], Plan: plan}, nil
 				}, opts))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 				r := httptest.NewRequest("GET", "/", nil)
@@ -53,7 +54,7 @@ func BenchmarkCount(b *testing.B) {
 	plan := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 	for _, subjects := range []int{1, 100, 300, 100_000} {
 		b.Run(fmt.Sprintf("subjects=%d", subjects), func(b *testing.B) {
-			ops := must(console.New(must(memory.New(memory.Options{})), console.Options{}))
+			ops := testcheck.Must(console.New(testcheck.Must(memory.New(memory.Options{})), console.Options{}))
 			names := make([]string, subjects)
 			for i := range names {
 				names[i] = fmt.Sprintf("user:%040d", i)
@@ -66,11 +67,4 @@ func BenchmarkCount(b *testing.B) {
 			}
 		})
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

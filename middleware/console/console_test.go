@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/console"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -101,7 +102,7 @@ func send(t *testing.T, c *console.Console, l ratelimit.Limiter, subject string,
 
 func TestBusiest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := must(memory.New(memory.Options{}))
+		l := testcheck.Must(memory.New(memory.Options{}))
 		c := newConsole(t, l, console.Options{})
 		send(t, c, l, "user:bob", 5)
 		send(t, c, l, "user:ann", 62)
@@ -153,7 +154,7 @@ func TestBusiest(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := must(memory.New(memory.Options{}))
+		l := testcheck.Must(memory.New(memory.Options{}))
 		c := newConsole(t, l, console.Options{})
 		caller := ratelimit.Caller{Subject: "user:ann", Plan: free}
 		for range 10 {
@@ -182,7 +183,7 @@ func TestDecisions(t *testing.T) {
 // What is older than the last minute and the last day is forgotten, while a client goes on.
 func TestTimePasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := must(memory.New(memory.Options{}))
+		l := testcheck.Must(memory.New(memory.Options{}))
 		c := newConsole(t, l, console.Options{})
 		for range 150 {
 			send(t, c, l, "user:ann", 1)
@@ -205,7 +206,7 @@ func TestTimePasses(t *testing.T) {
 func TestClockOfTheEngine(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			l := must(memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}))
+			l := testcheck.Must(memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}))
 			c := newConsole(t, l, console.Options{})
 			send(t, c, l, "user:ann", 3)
 			time.Sleep(30 * time.Second)
@@ -222,7 +223,7 @@ func TestClockOfTheEngine(t *testing.T) {
 
 // A flood of new subjects neither hides a busy one nor takes memory, and no count is too high.
 func TestFlood(t *testing.T) {
-	c := newConsole(t, must(memory.New(memory.Options{})), console.Options{})
+	c := newConsole(t, testcheck.Must(memory.New(memory.Options{})), console.Options{})
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Time: time.Now().UnixNano()}
 	const flood = 100_000
 	for i := range flood { // first, all places are taken
@@ -248,7 +249,7 @@ func TestFlood(t *testing.T) {
 // A smooth quota counts what can be used at once.
 func TestSmoothQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := must(memory.New(memory.Options{}))
+		l := testcheck.Must(memory.New(memory.Options{}))
 		c := newConsole(t, l, console.Options{})
 		plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
 		d, err := l.Take(t.Context(), "user:ann", plan, 3)
@@ -267,7 +268,7 @@ type stats struct{ Calls, secret int }
 func (numbered) Stats() stats { return stats{17, 4} }
 
 func TestNumbersOfAnyEngine(t *testing.T) {
-	r := reportOf(t, newConsole(t, numbered{must(memory.New(memory.Options{}))}, console.Options{}), "")
+	r := reportOf(t, newConsole(t, numbered{testcheck.Must(memory.New(memory.Options{}))}, console.Options{}), "")
 	if len(r.Engines) != 1 || r.Engines[0].Engine != "console_test" || fmt.Sprint(r.Engines[0].Facts) != "map[calls:17]" {
 		t.Errorf("the engines are %+v, want the exported number", r.Engines)
 	}
@@ -296,7 +297,7 @@ func (f *failing) Peek(ctx context.Context, _ string, _ *ratelimit.Plan) (d rate
 }
 
 func TestWhatAnEngineCannotDoIsNotShown(t *testing.T) {
-	l := must(memory.New(memory.Options{}))
+	l := testcheck.Must(memory.New(memory.Options{}))
 	c := newConsole(t, plain{l}, console.Options{Facts: func(context.Context) map[string]any { return nil }})
 	send(t, c, l, "user:ann", 1)
 	r := reportOf(t, c, "")
@@ -316,7 +317,7 @@ func TestWhatAnEngineCannotDoIsNotShown(t *testing.T) {
 
 func TestAnEngineThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := must(memory.New(memory.Options{}))
+		l := testcheck.Must(memory.New(memory.Options{}))
 		f := &failing{Limiter: l}
 		c := newConsole(t, f, console.Options{
 			Deprecations: func(context.Context) ([]console.Deprecation, error) { return nil, errors.New("database is locked") },
@@ -341,8 +342,8 @@ func TestAnEngineThatFails(t *testing.T) {
 }
 
 func TestEngines(t *testing.T) {
-	local := must(memory.New(memory.Options{MaxSubjects: 1000}))
-	l := must(failover.New(undecided{local}, failover.Options{Local: local}))
+	local := testcheck.Must(memory.New(memory.Options{MaxSubjects: 1000}))
+	l := testcheck.Must(failover.New(undecided{local}, failover.Options{Local: local}))
 	defer l.Close()
 	c := newConsole(t, l, console.Options{
 		Engines: []ratelimit.Limiter{local},
@@ -374,7 +375,7 @@ func (undecided) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimi
 }
 
 func TestUnban(t *testing.T) {
-	l := must(memory.New(memory.Options{}))
+	l := testcheck.Must(memory.New(memory.Options{}))
 	c := newConsole(t, l, console.Options{})
 	const subject = `user:<b>"ann"&` + "\u202e\u2800\u3164\ufe0f "
 	if err := l.Ban(t.Context(), subject, time.Hour, "your requests load one page in a loop"); err != nil {
@@ -421,7 +422,7 @@ func TestUnban(t *testing.T) {
 // Page and JSON name each ban in characters that no form changes, as browsers change line ends and
 // what is not UTF-8.
 func TestUnbanOfAnyBytes(t *testing.T) {
-	l := must(memory.New(memory.Options{}))
+	l := testcheck.Must(memory.New(memory.Options{}))
 	c := newConsole(t, l, console.Options{})
 	for b := range 256 {
 		subject := "user:%41+" + string([]byte{byte(b)})
@@ -453,7 +454,7 @@ func post(h http.Handler, query string, form url.Values, header http.Header) *ht
 
 func TestManyBans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := must(memory.New(memory.Options{}))
+		l := testcheck.Must(memory.New(memory.Options{}))
 		c := newConsole(t, l, console.Options{})
 		want := []string{}
 		for i := range 204 {
@@ -483,7 +484,7 @@ func TestDeprecations(t *testing.T) {
 			{Operation: "listPets", Users: known},
 			{Operation: "addPet", Users: []console.User{}},
 		}
-		c := newConsole(t, must(memory.New(memory.Options{})), console.Options{
+		c := newConsole(t, testcheck.Must(memory.New(memory.Options{})), console.Options{
 			Deprecations: func(context.Context) ([]console.Deprecation, error) { return operations, nil },
 		})
 		c.DeprecatedUse("getPet", "user:bob")
@@ -512,7 +513,7 @@ func TestDeprecations(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	c := newConsole(t, must(memory.New(memory.Options{})), console.Options{})
+	c := newConsole(t, testcheck.Must(memory.New(memory.Options{})), console.Options{})
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -548,14 +549,14 @@ func TestRequests(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	l := must(memory.New(memory.Options{}))
+	l := testcheck.Must(memory.New(memory.Options{}))
 	c := newConsole(t, l, console.Options{Title: `The "pets" <b>`})
 	if err := l.Ban(t.Context(), "user:ann", time.Hour, ""); err != nil { // so that the page has all its links
 		t.Fatal(err)
 	}
-	body, prefix := get(c, "/").Body.String(), must(url.Parse("/any/prefix/"))
+	body, prefix := get(c, "/").Body.String(), testcheck.Must(url.Parse("/any/prefix/"))
 	for _, match := range regexp.MustCompile(`(?:href|src|action)="([^"#]+)"`).FindAllStringSubmatch(body, -1) {
-		link := must(prefix.Parse(match[1])).String()
+		link := testcheck.Must(prefix.Parse(match[1])).String()
 		if !strings.HasPrefix(link, "/any/prefix/") || match[1] != "unban" && get(c, link).Code != 200 {
 			t.Errorf("under /any/prefix/, the page has a link to %s, want to what the console serves", link)
 		}
@@ -571,7 +572,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	works := must(memory.New(memory.Options{}))
+	works := testcheck.Must(memory.New(memory.Options{}))
 	for name, bad := range map[string]ratelimit.Limiter{"nil": nil, "a nil engine": (*memory.Limiter)(nil), "the zero engine": new(memory.Limiter)} {
 		for _, engines := range [][]ratelimit.Limiter{{bad}, {works, bad}} {
 			_, err := console.New(engines[0], console.Options{Engines: engines[1:]})
@@ -584,7 +585,7 @@ func TestNew(t *testing.T) {
 
 // Observe and pages are concurrent, and nothing is lost.
 func TestConcurrent(t *testing.T) {
-	l := must(memory.New(memory.Options{}))
+	l := testcheck.Must(memory.New(memory.Options{}))
 	c := newConsole(t, l, console.Options{})
 	done := make(chan bool)
 	for range 4 {
@@ -608,14 +609,14 @@ func TestConcurrent(t *testing.T) {
 // Text can be read on every ground that it is on, light and dark: a contrast of 4.5 at least (WCAG
 // 2.2 success criterion 1.4.3, level AA).
 func TestContrast(t *testing.T) {
-	css := get(newConsole(t, must(memory.New(memory.Options{})), console.Options{}), "/console.css").Body.String()
+	css := get(newConsole(t, testcheck.Must(memory.New(memory.Options{})), console.Options{}), "/console.css").Body.String()
 	luminance := func(colour string, dark int) (sum float64) {
 		m := regexp.MustCompile(`--` + colour + `: light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);`).FindStringSubmatch(css)
 		if m == nil {
 			t.Fatalf("there is no colour %s", colour)
 		}
 		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-			n := must(strconv.ParseUint(m[1+dark][2*i:2*i+2], 16, 8))
+			n := testcheck.Must(strconv.ParseUint(m[1+dark][2*i:2*i+2], 16, 8))
 			sum += weight * math.Pow((float64(n)/255+0.055)/1.055, 2.4)
 		}
 		return sum

@@ -16,6 +16,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/inflight"
 )
 
@@ -111,9 +112,9 @@ func newHistory(t *testing.T, random *rand.Rand) *history {
 		h.opts.Queue, h.opts.Wait = 1+random.IntN(4), 100*time.Millisecond
 	}
 	if h.process {
-		h.limiter = must(inflight.NewProcess(h.limit, h.opts))
+		h.limiter = testcheck.Must(inflight.NewProcess(h.limit, h.opts))
 	} else {
-		h.limiter = must(inflight.New(h.limit, func(r *http.Request) (inflight.Caller, error) { return visitOf(r).caller, nil }, h.opts))
+		h.limiter = testcheck.Must(inflight.New(h.limit, func(r *http.Request) (inflight.Caller, error) { return visitOf(r).caller, nil }, h.opts))
 	}
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/inflight"
 )
 
@@ -31,7 +32,7 @@ func overBoth(t *testing.T, test func(t *testing.T, start func(http.Handler) *ht
 
 // get sends a request of ann, and returns the status, or 0 if there was no response.
 func get(ctx context.Context, s *httptest.Server) int {
-	r := must(http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil))
+	r := testcheck.Must(http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil))
 	r.Header.Set("Subject", "ann")
 	resp, err := s.Client().Do(r)
 	if err != nil {

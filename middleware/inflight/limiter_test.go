@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/inflight"
 )
 
@@ -43,7 +44,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	one, hundred := newLimiter(1, inflight.Options{}), newLimiter(100, inflight.Options{})
-	process := must(inflight.NewProcess(2, inflight.Options{}))
+	process := testcheck.Must(inflight.NewProcess(2, inflight.Options{}))
 	for _, test := range []struct {
 		limiter *inflight.Limiter
 		limit   int
@@ -88,7 +89,7 @@ func TestIdentifyFails(t *testing.T) {
 		{"negative limit", inflight.Caller{Subject: "ann", Limit: -1}, nil, 500, "internal"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := must(inflight.New(1, func(*http.Request) (inflight.Caller, error) { return test.caller, test.err }, inflight.Options{
+			l := testcheck.Must(inflight.New(1, func(*http.Request) (inflight.Caller, error) { return test.caller, test.err }, inflight.Options{
 				Observe: func(*http.Request, inflight.Caller, inflight.Decision) { t.Error("observed") },
 				Errors:  writer,
 			}))
@@ -156,7 +157,7 @@ func bySubject(r *http.Request) (inflight.Caller, error) {
 }
 
 func newLimiter(limit int, opts inflight.Options) *inflight.Limiter {
-	return must(inflight.New(limit, bySubject, opts))
+	return testcheck.Must(inflight.New(limit, bySubject, opts))
 }
 
 // request returns a request of a subject.
@@ -196,12 +197,4 @@ func want(t *testing.T, l *inflight.Limiter, running, waiting, subjects int, ref
 	if want := (inflight.Stats{Running: running, Waiting: waiting, Subjects: subjects, Refused: refused}); got != want {
 		t.Errorf("Stats: %+v, want %+v", got, want)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 )
 
@@ -184,10 +185,10 @@ func TestExpectContinue(t *testing.T) {
 		{"good", "Content-Type: application/json\r\nContent-Length: 50\r\n", "HTTP/1.1 100 Continue"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			conn := must(net.Dial("tcp", srv.Listener.Addr().String()))
+			conn := testcheck.Must(net.Dial("tcp", srv.Listener.Addr().String()))
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: pets\r\nExpect: 100-continue\r\n%s\r\n", tt.header)
-			line := must(bufio.NewReader(conn).ReadString('\n'))
+			line := testcheck.Must(bufio.NewReader(conn).ReadString('\n'))
 			if got := strings.TrimSpace(line); got != tt.want {
 				t.Errorf("the first status line is %q, want %q", got, tt.want)
 			}
@@ -262,12 +263,4 @@ func post(body string, header ...string) *http.Request {
 		r.Header.Set(header[i], header[i+1])
 	}
 	return r
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

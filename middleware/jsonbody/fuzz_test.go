@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 )
 
@@ -150,5 +151,5 @@ func reference(t testing.TB, document, at string) *jsonschema.Schema {
 	if err := c.AddResource("test:///", strings.NewReader(document)); err != nil {
 		t.Fatal(err)
 	}
-	return must(c.Compile("test:///" + at))
+	return testcheck.Must(c.Compile("test:///" + at))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 )
 
@@ -192,7 +193,7 @@ func cheap(t *testing.T, body *jsonbody.Body[any], text string) {
 }
 
 func BenchmarkHostile(b *testing.B) {
-	body := must(jsonbody.New[any]([]byte(hostileSchema), "#", jsonbody.Options{}))
+	body := testcheck.Must(jsonbody.New[any]([]byte(hostileSchema), "#", jsonbody.Options{}))
 	for _, tt := range hostile {
 		b.Run(tt.name, func(b *testing.B) {
 			data := []byte(tt.body)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 )
 
@@ -139,7 +140,7 @@ func TestSettersRefuseWhatTheTypeCannotHold(t *testing.T) {
 
 func TestParseKeepsNothingOfTheBody(t *testing.T) {
 	data := []byte(dog)
-	pet := must(newPetBody(t, jsonbody.Options{}).Parse(data))
+	pet := testcheck.Must(newPetBody(t, jsonbody.Options{}).Parse(data))
 	for i := range data {
 		data[i] = 'x'
 	}

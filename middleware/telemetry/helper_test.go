@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 )
 
@@ -27,7 +28,7 @@ func collect(t testing.TB) collected {
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))
 	t.Cleanup(func() { provider.Shutdown(t.Context()) })
-	tel := must(telemetry.New(provider))
+	tel := testcheck.Must(telemetry.New(provider))
 	return collected{tel, reader}
 }
 
@@ -134,12 +135,4 @@ func TestNewLeavesNothingBehind(t *testing.T) {
 	if _, err := telemetry.New(provider); err == nil || provider.callbacks != 0 {
 		t.Errorf("error %v, and %d callbacks are registered, want an error and none", err, provider.callbacks)
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
@@ -104,10 +105,10 @@ func TestRedisBatchesAreMeasured(t *testing.T) {
 
 func TestEnginesAreObserved(t *testing.T) {
 	c := collect(t)
-	local := must(memory.New(memory.Options{MaxSubjects: 4096}))
-	engine := must(failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1}))
+	local := testcheck.Must(memory.New(memory.Options{MaxSubjects: 4096}))
+	engine := testcheck.Must(failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1}))
 	defer engine.Close()
-	shares := must(lease.New(local))
+	shares := testcheck.Must(lease.New(local))
 	if err := errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine), c.ObserveLease(shares)); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func (*nothing) ServeHTTP(http.ResponseWriter, *http.Request) {}
 // matters most.
 func TestTakeAllIsMeasured(t *testing.T) {
 	c := collect(t)
-	l := must(memory.New(memory.Options{}))
+	l := testcheck.Must(memory.New(memory.Options{}))
 	once := ratelimit.MustPlan("once", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	charges := []ratelimit.Charge{{Subject: "owner:ann", Plan: free, Cost: 1}, {Subject: "everybody", Plan: once, Cost: 1}}
 	decisions := make([]ratelimit.Decision, 2)
@@ -263,12 +264,12 @@ func TestNilRecordsNothing(t *testing.T) {
 
 func TestObserveInFlight(t *testing.T) {
 	c := collect(t)
-	owners := must(inflight.New(1, func(r *http.Request) (inflight.Caller, error) {
+	owners := testcheck.Must(inflight.New(1, func(r *http.Request) (inflight.Caller, error) {
 		return inflight.Caller{Subject: r.URL.Path}, nil
 	}, inflight.Options{Shared: func(context.Context, string, int) (func(), error) {
 		return nil, errors.New("away")
 	}}))
-	process := must(inflight.NewProcess(10, inflight.Options{}))
+	process := testcheck.Must(inflight.NewProcess(10, inflight.Options{}))
 	for name, l := range map[string]*inflight.Limiter{"owners": owners, "process": process} {
 		if err := c.ObserveInFlight(name, l); err != nil {
 			t.Fatal(err)
@@ -302,7 +303,7 @@ func TestObserveInFlight(t *testing.T) {
 
 func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 	c := collect(t)
-	auth := must(bearer.New("pets", func(_ context.Context, token string) (string, error) {
+	auth := testcheck.Must(bearer.New("pets", func(_ context.Context, token string) (string, error) {
 		switch token {
 		case "good":
 			return "ann", nil

@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
@@ -138,7 +139,7 @@ func TestTheClientAddressIsThatOfTheService(t *testing.T) {
 func TestSpansHaveTheDecision(t *testing.T) {
 	const token = "pet_live_secret"
 	c := collect(t)
-	auth := must(bearer.New("pets", func(context.Context, string) (apikey.Principal, error) {
+	auth := testcheck.Must(bearer.New("pets", func(context.Context, string) (apikey.Principal, error) {
 		return apikey.Principal{KeyID: "key_17", Owner: "ann", Plan: free}, nil
 	}, bearer.Options{}))
 	r := httptest.NewRequest("GET", "/", nil)

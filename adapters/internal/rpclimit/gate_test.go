@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -25,11 +26,11 @@ var (
 
 func newEngine() *memory.Limiter {
 	at := time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC)
-	return must(memory.New(memory.Options{Now: func() time.Time { return at }}))
+	return testcheck.Must(memory.New(memory.Options{Now: func() time.Time { return at }}))
 }
 
 func newGate(l ratelimit.Limiter, opts Options) *Gate {
-	return must(New("test", l, nobody, opts, func(error) bool { return false }, errPanicked))
+	return testcheck.Must(New("test", l, nobody, opts, func(error) bool { return false }, errPanicked))
 }
 
 var (
@@ -52,7 +53,7 @@ func serve(ctx context.Context, g *Gate, c ratelimit.Caller, err error, handle f
 
 // The error names the adapter, and comes before the first call.
 func TestNewChecksItsArguments(t *testing.T) {
-	engine := must(memory.New(memory.Options{}))
+	engine := testcheck.Must(memory.New(memory.Options{}))
 	bare := struct{ ratelimit.Limiter }{engine}
 	for want, c := range map[string]struct {
 		limiter  ratelimit.Limiter
@@ -149,7 +150,7 @@ func TestCallsThatTheClientHoldsUp(t *testing.T) {
 		<-waits
 		return Internal
 	})
-	if d := must(l.Peek(t.Context(), "ann", ten)); d.Remaining() != 8 {
+	if d := testcheck.Must(l.Peek(t.Context(), "ann", ten)); d.Remaining() != 8 {
 		t.Errorf("%d of 10 are left, want 8", d.Remaining())
 	}
 }
@@ -186,12 +187,4 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%q: denial %+v, want %q", message, d, want)
 		}
 	}
-}
-
-// must returns v. It panics if what a test sets up fails.
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
