@@ -8,7 +8,7 @@ import (
 )
 
 func TestNewRefuses(t *testing.T) {
-	at := func(d time.Duration) time.Time { return sunset.Add(d) }
+	at := sunset.Add
 	brownouts := func(all ...deprecation.Brownout) deprecation.Options {
 		return deprecation.Options{Since: since, Sunset: sunset, Brownouts: all}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,10 +28,11 @@ import (
 func logLines(t *testing.T, h http.Handler, r *http.Request, outside, inside []middleware.Middleware) []map[string]any {
 	t.Helper()
 	var log bytes.Buffer
-	all := append(outside, middleware.AccessLog(slog.New(slog.NewJSONHandler(&log, nil))))
+	accessLog := middleware.AccessLog(slog.New(slog.NewJSONHandler(&log, nil)))
+	all := slices.Concat(outside, []middleware.Middleware{accessLog}, inside)
 	func() {
 		defer func() { _ = recover() }()
-		middleware.Chain(h, append(all, inside...)...).ServeHTTP(httptest.NewRecorder(), r)
+		middleware.Chain(h, all...).ServeHTTP(httptest.NewRecorder(), r)
 	}()
 	var lines []map[string]any
 	for text := range strings.Lines(log.String()) {

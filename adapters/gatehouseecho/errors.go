@@ -45,10 +45,10 @@ func inEnvelope(err error) error {
 	if status < 400 || status > 599 {
 		return err
 	}
-	switch err {
-	case error(echo.ErrNotFound):
+	switch {
+	case err == error(echo.ErrNotFound):
 		return notFound
-	case error(echo.ErrMethodNotAllowed):
+	case err == error(echo.ErrMethodNotAllowed):
 		return methodNotAllowed
 	}
 	var message string

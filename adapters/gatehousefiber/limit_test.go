@@ -57,8 +57,8 @@ func app(l ratelimit.Limiter, o limit.Options) *fiber.App {
 
 func ok(c fiber.Ctx) error { return c.SendString("ok") }
 
-func send(a *fiber.App, method, path string, header ...string) (*http.Response, string) {
-	r := httptest.NewRequest(method, path, nil)
+func send(a *fiber.App, path string, header ...string) (*http.Response, string) {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
@@ -79,7 +79,7 @@ func TestEnds(t *testing.T) {
 		{"/error", "500 sorry, 2 left"}, {"/fiber", "502 sorry, 2 left"}, {"/status", "503 Service Unavailable, 2 left"},
 		{"/notfound", "404 Not Found, 2 left"}, {"/nowhere", "404 Not Found, 1 left"},
 	} {
-		res, body := send(a, "GET", test.path)
+		res, body := send(a, test.path)
 		if got := fmt.Sprintf("%d %s, %s left", res.StatusCode, body, res.Header.Get("X-RateLimit-Remaining")); got != test.want {
 			t.Errorf("%s: %s, want %s", test.path, got, test.want)
 		}
@@ -104,7 +104,7 @@ func TestFields(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
 		{"/own", "200 [own]"}, {"/files/a.txt", "304 [1]"}, {"/proxy", "200 [0]"}, {"/own", "429 [0]"},
 	} {
-		res, _ := send(a, "GET", test.path, "If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat),
+		res, _ := send(a, test.path, "If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat),
 			"Accept", "application/json;q=0.5", "Accept", "application/problem+json")
 		if got := fmt.Sprint(res.StatusCode, " ", res.Header["X-Ratelimit-Remaining"]); got != test.want {
 			t.Errorf("%s: %s, want %s", test.path, got, test.want)
@@ -129,7 +129,7 @@ func TestStringsOfFiberAreCopied(t *testing.T) {
 	a.Use(limited)
 	users := []string{"ann", "bob", "eve"}
 	for _, user := range users {
-		send(a, "GET", "/", "User", user)
+		send(a, "/", "User", user)
 	}
 	for i, user := range users {
 		if got[i].Subject != user || got[i].Also[0].Subject != "of "+user {
@@ -156,14 +156,14 @@ func TestIdentifyFails(t *testing.T) {
 		}, limit.Options{Errors: errs, Shadow: test.shadow}))
 		a := fiber.New(fiber.Config{ErrorHandler: func(c fiber.Ctx, err error) error {
 			status := 500
-			if e, ok := err.(*fiber.Error); ok {
+			if e, ok := errors.AsType[*fiber.Error](err); ok {
 				status = e.Code
 			}
 			return c.Status(status).SendString("the app says: " + err.Error())
 		}})
 		a.Use(limited)
 		a.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
-		if res, body := send(a, "GET", "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
+		if res, body := send(a, "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
 			t.Errorf("identify returns an error: %d %s, want %s", res.StatusCode, body, test.want)
 		}
 	}
@@ -180,7 +180,7 @@ func TestSettleInStream(t *testing.T) {
 			settled <- reserved.Settle(context.Background(), 2)
 		})
 	})
-	send(a, "GET", "/")
+	send(a, "/")
 	err := <-settled
 	if d := testcheck.Must(l.Peek(t.Context(), "user:ann", plan)); err != nil || d.Remaining() != 1 {
 		t.Errorf("Settle in a stream: %v, and %d are left, want 1", err, d.Remaining())
@@ -227,7 +227,7 @@ func TestErrorHandlerFails(t *testing.T) {
 	a.Use(limited)
 	a.Get("/", func(fiber.Ctx) error { return fiber.ErrTeapot })
 	for range 2 {
-		if res, _ := send(a, "GET", "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {
+		if res, _ := send(a, "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {
 			t.Errorf("got %d, %s left, want 500 and 2", res.StatusCode, res.Header.Get("X-RateLimit-Remaining"))
 		}
 	}
@@ -287,7 +287,7 @@ func TestAdaptorSeesNothing(t *testing.T) {
 		}))
 	}))
 	a.Get("/", func(fiber.Ctx) error { panic("no") })
-	res, body := send(a, "GET", "/")
+	res, body := send(a, "/")
 	if status != 0 || res.StatusCode != 500 || strings.Contains(body, "internal") {
 		t.Errorf("the middleware sees %d, and Recover answers %d %s", status, res.StatusCode, body)
 	}

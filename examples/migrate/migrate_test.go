@@ -101,12 +101,12 @@ func TestSameLimits(t *testing.T) {
 				var retryBefore, retryAfter string
 				for _, b := range m.bursts {
 					time.Sleep(b.wait)
-					var old, new int
-					old, retryBefore = b.send(t, before)
-					new, retryAfter = b.send(t, after)
-					if old != b.want || new != b.want {
+					var admittedBefore, admittedAfter int
+					admittedBefore, retryBefore = b.send(t, before)
+					admittedAfter, retryAfter = b.send(t, after)
+					if admittedBefore != b.want || admittedAfter != b.want {
 						t.Errorf("%v: of %d requests to %s, %d were admitted before and %d after, want %d",
-							time.Now().UTC(), b.requests, b.target, old, new, b.want)
+							time.Now().UTC(), b.requests, b.target, admittedBefore, admittedAfter, b.want)
 					}
 				}
 				if retryBefore != m.retryBefore || retryAfter != m.retryAfter {

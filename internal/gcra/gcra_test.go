@@ -133,18 +133,17 @@ func (l *ledger) enter(i int, units int64) {
 }
 
 // giveBack gives back units of a charge, and takes away from its entries what the code says.
-func (l *ledger) giveBack(i int, units int64) (span Time) {
+func (l *ledger) giveBack(i int, units int64) {
 	c := &l.settled[i]
 	before := l.bucket.Limited(l.full, l.now)
 	l.full, l.given = l.bucket.GiveBack(l.full, l.now, c.charge, Time(l.bucket.Span(units)), l.given)
 	c.units -= units
-	span = before - l.bucket.Limited(l.full, l.now)
+	span := before - l.bucket.Limited(l.full, l.now)
 	for k, left := len(c.entries)-1, span; left > 0; k-- {
 		e := &l.entries[c.entries[k]]
 		part := min(e.span, left)
 		e.span, left = e.span-part, left-part
 	}
-	return span
 }
 
 // after returns when the bucket would be full after each entry, if only what is kept had been

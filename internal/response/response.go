@@ -77,11 +77,11 @@ func (t *Tracker) Status() int { return t.status }
 // Bytes returns how much of the body was written.
 func (t *Tracker) Bytes() int64 { return t.bytes }
 
-// begin records the status of a response that begins now.
-func (t *Tracker) begin(status int) {
+// begin records the status of a response that begins now without one.
+func (t *Tracker) begin() {
 	if t.status == 0 {
 		t.Finish()
-		t.status = status
+		t.status = http.StatusOK
 	}
 }
 
@@ -106,14 +106,14 @@ func (t *Tracker) WriteHeader(status int) {
 
 // Write implements [http.ResponseWriter].
 func (t *Tracker) Write(p []byte) (int, error) {
-	t.begin(http.StatusOK)
+	t.begin()
 	n, err := t.rw.Write(p)
 	return n, t.wrote(int64(n), err)
 }
 
 // WriteString saves [io.WriteString] a copy of s.
 func (t *Tracker) WriteString(s string) (int, error) {
-	t.begin(http.StatusOK)
+	t.begin()
 	n, err := io.WriteString(t.rw, s)
 	return n, t.wrote(int64(n), err)
 }
@@ -121,7 +121,7 @@ func (t *Tracker) WriteString(s string) (int, error) {
 // ReadFrom lets [io.Copy] use sendfile.
 func (t *Tracker) ReadFrom(src io.Reader) (int64, error) {
 	before := t.status
-	t.begin(http.StatusOK) // before the copy, since src may panic
+	t.begin() // before the copy, since src may panic
 	n, err := io.Copy(t.rw, src)
 	if n == 0 {
 		t.status = before // src was empty or failed at once, and net/http has written nothing
@@ -147,7 +147,7 @@ func (t *Tracker) FlushError() error {
 	t.Finish()
 	err := http.NewResponseController(t.rw).Flush()
 	if !errors.Is(err, http.ErrNotSupported) {
-		t.begin(http.StatusOK)
+		t.begin()
 		_ = t.wrote(0, err)
 	}
 	return err

@@ -66,15 +66,15 @@ func (g guarded) send(addr, key string, edits ...func(*http.Request)) string {
 	return strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Header().Get("Retry-After")))
 }
 
-// sendAll sends n requests at once, with keys made of a format, and returns how many have each
+// sendAll sends n requests of the guesser at once, with keys made of a format, and returns how many have each
 // response.
-func (g guarded) sendAll(n int, addr, format string) map[string]int {
+func (g guarded) sendAll(n int, format string) map[string]int {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	responses := map[string]int{}
 	for i := range n {
 		all.Go(func() {
-			response := g.send(addr, fmt.Sprintf(format, i))
+			response := g.send(guesser, fmt.Sprintf(format, i))
 			mu.Lock()
 			defer mu.Unlock()
 			responses[response]++
@@ -175,21 +175,21 @@ func TestGuessesAtOnce(t *testing.T) {
 		for i := range 300 {
 			g.allow(fmt.Sprint("valid", i))
 		}
-		same(t, "new keys at once", g.sendAll(300, guesser, "valid%d"), map[string]int{"200": 300})
+		same(t, "new keys at once", g.sendAll(300, "valid%d"), map[string]int{"200": 300})
 		g.asked()
-		same(t, "guesses at once", g.sendAll(300, guesser, "guess%d"), map[string]int{"401": 60, "429 60": 240})
+		same(t, "guesses at once", g.sendAll(300, "guess%d"), map[string]int{"401": 60, "429 60": 240})
 		same(t, "look-ups", g.asked(), 60)
 		time.Sleep(2 * time.Second)
-		same(t, "known keys that are looked up again", g.sendAll(300, guesser, "valid%d"), map[string]int{"200": 300})
+		same(t, "known keys that are looked up again", g.sendAll(300, "valid%d"), map[string]int{"200": 300})
 		same(t, "a new key", g.send(guesser, g.allow("new")), "429 58")
 		same(t, "a key from another network that was refused from this one", g.send(guesser, "x")+", "+g.send(another, "x"), "429 58, 401")
 		time.Sleep(58 * time.Second)
 		same(t, "a new key in the next minute", g.send(guesser, "new"), "200")
 
 		g = newGuarded(apikey.Options{Guesses: ratelimit.MustPlan("mine", ratelimit.Penalty{}, ratelimit.PerHour(32))})
-		same(t, "with a plan of the service", g.sendAll(300, guesser, "guess%d"), map[string]int{"401": 32, "429 3540": 268})
+		same(t, "with a plan of the service", g.sendAll(300, "guess%d"), map[string]int{"401": 32, "429 3540": 268})
 		g = newGuarded(apikey.Options{Guesses: ratelimit.UnlimitedPlan("any number")})
-		same(t, "with an unlimited plan", g.sendAll(300, guesser, "guess%d"), map[string]int{"401": 300})
+		same(t, "with an unlimited plan", g.sendAll(300, "guess%d"), map[string]int{"401": 300})
 	})
 }
 
@@ -239,7 +239,7 @@ func TestRequestsThatGiveUp(t *testing.T) {
 func TestRefusalDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(apikey.Options{})
-		g.sendAll(100, guesser, "guess%d")
+		g.sendAll(100, "guess%d")
 		for i := range 50 {
 			go g.send(another, fmt.Sprint("slow", i))
 		}
@@ -257,7 +257,7 @@ func TestForgottenKeyStaysKnown(t *testing.T) {
 		g := newGuarded(apikey.Options{TTL: time.Hour})
 		known := g.allow("known")
 		same(t, "a key", g.send(guesser, known), "200")
-		g.sendAll(100, guesser, "guess%d")
+		g.sendAll(100, "guess%d")
 		g.asked()
 		g.Forget(apikey.DigestOf(known))
 		same(t, "the key when it was forgotten", g.send(guesser, known), "200")

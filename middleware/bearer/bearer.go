@@ -206,7 +206,7 @@ func (a *Authenticator[P]) refusal(ctx context.Context) (challenge []string, err
 		}
 		return nil, id.reason
 	}
-	if errors.Unwrap(id.reason) == errTooLong { // logged, since the token may be good
+	if errors.Is(id.reason, errTooLong) { // logged, since the token may be good
 		return refused.challenge, refused.err.Wrap(id.reason)
 	}
 	return refused.challenge, refused.err

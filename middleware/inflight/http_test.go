@@ -94,7 +94,7 @@ func TestInsideTimeoutHandler(t *testing.T) {
 	if !errors.Is(inside.Context().Err(), context.DeadlineExceeded) {
 		t.Errorf("the context of the handler: %v, want a deadline", inside.Context().Err())
 	}
-	want(t, l, 1, 0, 1, 0)
+	want(t, l, 1, 1)
 	close(room.leave)
 	eventually(t, l, "after the handler", nothingRuns)
 }

@@ -256,11 +256,8 @@ func refusal(t testing.TB, err error) *apierror.Error {
 }
 
 // post is a request to create a pet, as a client sends it.
-func post(body string, header ...string) *http.Request {
+func post(body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/v1/pets", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
 	return r
 }

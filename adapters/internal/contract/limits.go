@@ -99,7 +99,7 @@ func HTTP(router func(h http.Handler, m ...middleware.Middleware) http.Handler) 
 }
 
 // reference is what other services are compared with.
-var reference = HTTP(func(h http.Handler, m ...middleware.Middleware) http.Handler { return middleware.Chain(h, m...) })
+var reference = HTTP(middleware.Chain)
 
 // TestLimits sends the same requests to the services of an adapter and to one of net/http, and
 // compares what client, handler, Observe, the log and the engine see of them.

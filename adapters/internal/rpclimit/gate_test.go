@@ -41,8 +41,8 @@ var (
 func nobody(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 
 // serve serves a call of a caller. handle may be nil.
-func serve(ctx context.Context, g *Gate, c ratelimit.Caller, err error, handle func(*Call) Code) *Call {
-	g.identify = func(*http.Request) (ratelimit.Caller, error) { return c, err }
+func serve(ctx context.Context, g *Gate, c ratelimit.Caller, handle func(*Call) Code) *Call {
+	g.identify = func(*http.Request) (ratelimit.Caller, error) { return c, nil }
 	return g.Serve(Request(ctx, "/test.Echo/Unary", nil, ""), func(c *Call) (code Code, err error) {
 		if handle != nil {
 			code = handle(c)
@@ -76,9 +76,9 @@ func TestNewChecksItsArguments(t *testing.T) {
 func TestViolations(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerHour(1), ratelimit.PerDay(1))
 	g, c := newGate(newEngine(), Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}
-	serve(t.Context(), g, c, nil, nil)
+	serve(t.Context(), g, c, nil)
 	want := []Violation{{"hour", "1/hour", 1}, {"day", "1/day", 1}}
-	if diff := cmp.Diff(want, serve(t.Context(), g, c, nil, nil).Denial.Violations); diff != "" {
+	if diff := cmp.Diff(want, serve(t.Context(), g, c, nil).Denial.Violations); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 }
@@ -116,7 +116,7 @@ func TestEndedBeforeTheDecision(t *testing.T) {
 		tt.opts.Errors = quiet
 		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
 		got := OK
-		if call := serve(tt.ctx, newGate(failingEngine{err: tt.err}, tt.opts), ann, nil, nil); call.Denial != nil {
+		if call := serve(tt.ctx, newGate(failingEngine{err: tt.err}, tt.opts), ann, nil); call.Denial != nil {
 			got = call.Denial.Code
 		}
 		if got != tt.code || observed != tt.observed {
@@ -136,10 +136,10 @@ func (lateContext) Deadline() (time.Time, bool) { return time.Now(), true }
 func TestCallsThatTheClientHoldsUp(t *testing.T) {
 	l := newEngine()
 	g := newGate(l, Options{ChargeIf: func(*http.Request, error) bool { return false }})
-	serve(lateContext{t.Context()}, g, ann, nil, func(*Call) Code { return Internal })
+	serve(lateContext{t.Context()}, g, ann, func(*Call) Code { return Internal })
 	waits, release := make(chan bool), make(chan bool)
 	defer close(release)
-	serve(t.Context(), g, ann, nil, func(c *Call) Code {
+	serve(t.Context(), g, ann, func(c *Call) Code {
 		go func() {
 			_ = c.Receive(func() error {
 				waits <- true

@@ -214,13 +214,13 @@ func (s *samples) writeHeader(b *strings.Builder) {
 func (s *samples) writeTable(b *strings.Builder, t table) {
 	var rows strings.Builder
 	for _, peer := range t.peers {
-		cells, any := "", false
+		cells, measured := "", false
 		for _, c := range t.columns {
 			cell, ok := s.cell(c, peer)
 			cells += " " + cell + " |"
-			any = any || ok
+			measured = measured || ok
 		}
-		if !any {
+		if !measured {
 			continue
 		}
 		name := label[peer]

@@ -85,7 +85,7 @@ func (p *parser) parseHead(head []byte) (err error) {
 
 // interrupted adds to an error what had come of an answer.
 func (p *parser) interrupted(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = errors.New("the server has closed the connection")
 	}
 	switch {

@@ -49,8 +49,8 @@ func measureShared(b *bench) error {
 // postgresBinaries returns the directory of PostgreSQL's programs, or "".
 func postgresBinaries() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(real)
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(target)
 		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps them
