@@ -150,22 +150,6 @@ func TestMuxWithARewrittenAsterisk(t *testing.T) {
 	golden(t, "not_found.json", rec.Body.String())
 }
 
-func TestMuxSetsPatternOnTheOuterRequest(t *testing.T) {
-	var rs apierror.Responder
-	h := rs.Mux(routes())
-	for target, want := range map[string]string{
-		"/v1/pets/42": "GET /v1/pets/{petId}",
-		"/v1/dogs":    "",
-		"/tree":       "",
-	} {
-		r := httptest.NewRequest(http.MethodGet, target, nil)
-		h.ServeHTTP(httptest.NewRecorder(), r)
-		if r.Pattern != want {
-			t.Errorf("after %s an outer handler sees the pattern %q, want %q", target, r.Pattern, want)
-		}
-	}
-}
-
 // FuzzMux holds Mux against ServeMux itself: what a registered handler serves
 // stays as it is, and everything else becomes an envelope.
 func FuzzMux(f *testing.F) {

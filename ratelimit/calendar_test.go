@@ -1,14 +1,12 @@
 package ratelimit_test
 
 import (
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 	_ "time/tzdata"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -92,31 +90,6 @@ func TestPlanBoundaries(t *testing.T) {
 		}
 		if start, want := engine.Of(p).WindowStart(i, b[2]+30), b[2]+30-int64(engine.Of(p).Quota(i).Window/time.Second); start != want {
 			t.Errorf("%v: a window of another plan began at %v, want %v", engine.Of(p).Quota(i), start, want)
-		}
-	}
-}
-
-func TestUncountedCalendar(t *testing.T) {
-	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMonth(7))
-	d := engine.Uncounted(p, 1, time.Date(2028, time.February, 29, 23, 59, 59, 999, time.UTC))
-	if want := time.Date(2028, time.March, 1, 0, 0, 0, 0, time.UTC).Unix(); d.Reset() != want {
-		t.Errorf("the month ends at %v, want %v", d.Reset(), want)
-	}
-}
-
-// The length of a calendar window is no window that a client could count with.
-func TestCalendarFields(t *testing.T) {
-	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(20), ratelimit.PerDay(10).In(location(t, "Asia/Tokyo")),
-		ratelimit.PerMonth(100).From(17))
-	d := engine.Uncounted(p, 1, time.Date(2026, time.March, 29, 12, 0, 0, 0, time.UTC))
-	h := http.Header{}
-	limit.DraftRateLimit.Set(h, &d)
-	for field, want := range map[string]string{
-		"Ratelimit-Policy": `"day";q=20;w=86400, "local-day";q=10, "month";q=100`,
-		"Ratelimit":        `"day";r=20;t=43200, "local-day";r=10;t=10800, "month";r=100;t=1598400`,
-	} {
-		if got := h.Get(field); got != want {
-			t.Errorf("%s: %s, want %s", field, got, want)
 		}
 	}
 }

@@ -180,41 +180,6 @@ func TestWithScope(t *testing.T) {
 	}
 }
 
-func TestDecay(t *testing.T) {
-	without := ratelimit.Penalty{Strikes: 3, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	if got := ratelimit.MustPlan("", without, ratelimit.PerMinute(1)).Penalty().Decay; got != 10*time.Second {
-		t.Errorf("a penalty without Decay: %v, want 10s", got)
-	}
-	p := ratelimit.DefaultPenalty()
-	for _, test := range []struct {
-		strikes    int
-		since, now int64
-		left       int // before the strike
-		after      int
-		sinceAfter int64
-	}{
-		{0, 0, 1000, 10, 1, 1000},
-		{1, 1000, 1000, 9, 2, 1000},
-		{1, 1000, 1009, 9, 2, 1000},
-		{1, 1000, 1010, 10, 1, 1010},
-		{7, 1000, 1025, 5, 6, 1020},
-		{7, 1000, 990, 3, 8, 990}, // the clock stepped back: nothing decayed
-		{7, 1000, 5_000_000_000, 10, 1, 5_000_000_000},
-		{12, 1000, 1000, 0, 13, 1000}, // the plan had a larger penalty before
-	} {
-		if got := engine.Penalty(p).StrikesLeft(test.strikes, test.since, test.now); got != test.left {
-			t.Errorf("%d strikes since %d, at %d: %d left, want %d", test.strikes, test.since, test.now, got, test.left)
-		}
-		if after, since := engine.Penalty(p).Strike(test.strikes, test.since, test.now); after != test.after || since != test.sinceAfter {
-			t.Errorf("%d strikes since %d, one more at %d: %d since %d, want %d since %d",
-				test.strikes, test.since, test.now, after, since, test.after, test.sinceAfter)
-		}
-	}
-	if got := engine.Penalty((ratelimit.Penalty{})).StrikesLeft(3, 0, 0); got != -1 {
-		t.Errorf("a penalty that never bans: %d strikes left, want -1", got)
-	}
-}
-
 func TestNextBan(t *testing.T) {
 	p := ratelimit.DefaultPenalty()
 	const hour = time.Hour

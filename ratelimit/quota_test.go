@@ -9,11 +9,8 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // parse returns the quota that has a text form.
@@ -167,20 +164,6 @@ func FuzzParseQuota(f *testing.F) {
 			t.Errorf("%q is read but makes no plan: %v", text, err)
 		}
 	})
-}
-
-func TestSmoothPlans(t *testing.T) {
-	p := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerHour(500), ratelimit.PerMinute(60).Smooth(10), ratelimit.PerMinute(90))
-	if got, want := p.String(), "free [90/minute 60/minute smooth 10 500/hour]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	var kinds []time.Duration
-	for i := range engine.Of(p).Len() {
-		kinds = append(kinds, engine.Of(p).Kind(i))
-	}
-	if diff := gocmp.Diff([]time.Duration{time.Minute, -time.Minute, time.Hour}, kinds); diff != "" {
-		t.Errorf("the kinds of windows differ (-want +got):\n%s", diff)
-	}
 }
 
 // A quota that is refused has the burst that Smooth got, in its text and in the error.

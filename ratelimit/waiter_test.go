@@ -98,19 +98,6 @@ func perMinute(limit int64) *ratelimit.Plan {
 	return ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(limit))
 }
 
-func TestWaitAdmitsInOrderOfArrival(t *testing.T) {
-	await(t, perSecond(2), func(a *arrivals) {
-		for i := range 7 {
-			a.send(a.Context(), fmt.Sprint(i), 1)
-		}
-		time.Sleep(1500 * time.Millisecond)
-		a.send(a.Context(), "late", 1)
-		time.Sleep(time.Minute)
-		a.expect("0 admitted at 0s", "1 admitted at 0s", "2 admitted at 1s", "3 admitted at 1s",
-			"4 admitted at 2s", "5 admitted at 2s", "6 admitted at 3s", "late admitted at 3s")
-	})
-}
-
 func TestWaitCallsTheEngineOnceForAllThatWait(t *testing.T) {
 	await(t, perMinute(10), func(a *arrivals) {
 		for i := range 1000 {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -115,42 +114,6 @@ func rateFields(h http.Header) (fields []string) {
 	}
 	slices.Sort(fields)
 	return fields
-}
-
-// Each set has its fields on every response, and Retry-After is on each denial.
-func TestHeaderSets(t *testing.T) {
-	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	p := ratelimit.Penalty{Strikes: 1, Ban: 2 * time.Minute, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("p", p, ratelimit.PerMinute(2))
-	x := func(remaining, reset string) []string {
-		return []string{"X-Ratelimit-Limit: 2", "X-Ratelimit-Remaining: " + remaining, "X-Ratelimit-Reset: " + reset}
-	}
-	draft := func(state string) []string {
-		return []string{`Ratelimit-Policy: "minute";q=2;w=60`, `Ratelimit: "minute";` + state}
-	}
-	wait := func(seconds string) []string { return []string{"Retry-After: " + seconds} }
-	const minute, ban = "1772366460", "1772366550"
-	banned := []string{"X-Ratelimit-Banned: true"}
-	for name, c := range map[string]struct {
-		set                            limit.HeaderSet
-		first, second, limited, banned []string
-	}{
-		"the zero set": {0, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), banned, x("0", ban))},
-		"XRateLimit":   {limit.XRateLimit, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), banned, x("0", ban))},
-		"DraftRateLimit": {limit.DraftRateLimit, draft("r=1;t=30"), draft("r=0;t=30"),
-			slices.Concat(draft("r=0;t=30"), wait("30")), slices.Concat(draft("r=0;t=120"), wait("120"), banned)},
-		"XRateLimit and DraftRateLimit": {limit.XRateLimit | limit.DraftRateLimit,
-			slices.Concat(draft("r=1;t=30"), x("1", minute)), slices.Concat(draft("r=0;t=30"), x("0", minute)),
-			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), banned, x("0", ban))},
-		"NoHeaders": {limit.NoHeaders, nil, nil, wait("30"), slices.Concat(wait("120"), banned)},
-	} {
-		h := handler(newEngine(&at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Headers: c.set}, ok)
-		for i, want := range [][]string{c.first, c.second, c.limited, c.banned} {
-			if diff := cmp.Diff(want, rateFields(get(h).Header())); diff != "" {
-				t.Errorf("%s, response %d (-want +got):\n%s", name, i+1, diff)
-			}
-		}
-	}
 }
 
 // Of two middlewares the inner one's quota is shown, whole: nothing of another quota is

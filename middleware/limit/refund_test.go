@@ -19,7 +19,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // refunder is an engine that admits everything and passes on each refund's
@@ -391,31 +390,6 @@ func TestChargeIf(t *testing.T) {
 				t.Errorf("%s, ChargeIf returns %t: given back is %t", tt.name, charge, given)
 			}
 		}
-	}
-}
-
-// Of concurrent requests that fail, everything is given back that has not come back by itself, also
-// under a smooth quota.
-func TestChargeIfUnderASmoothQuota(t *testing.T) {
-	for _, quota := range []ratelimit.Quota{ratelimit.PerMinute(20), ratelimit.PerMinute(600).Smooth(20)} {
-		synctest.Test(t, func(t *testing.T) {
-			l, plan := must(memory.New(memory.Options{})), ratelimit.MustPlan("", ratelimit.Penalty{}, quota)
-			h := handler(l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
-				time.Sleep(150 * time.Millisecond)
-				w.WriteHeader(http.StatusServiceUnavailable)
-			})
-			for round := range 3 {
-				var all sync.WaitGroup
-				for range 20 {
-					all.Go(func() { get(h) })
-				}
-				all.Wait()
-				time.Sleep(time.Millisecond)
-				if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 20 {
-					t.Errorf("%v, round %d: %d of 20 are left, with error %v, want all", quota, round, d.Remaining(), err)
-				}
-			}
-		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package limit_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -16,70 +15,8 @@ import (
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
-
-// Units of a smooth quota that have come back by themselves are not given back, in however many
-// calls, and those that a call has added come back only by themselves.
-func TestSettleUnderASmoothQuota(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
-	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
-	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil) // costs 40
-	left := func(want int64) {
-		t.Helper()
-		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != want {
-			t.Errorf("%d of 50 are left, with error %v, want %d", d.Remaining(), err, want)
-		}
-	}
-	at = at.Add(20 * time.Second)
-	must(l.Take(t.Context(), "a", plan, 30))
-	left(0)
-	settle(t, res, 25)
-	left(15)
-	settle(t, res, 10)
-	left(20)
-	settle(t, res, 0)
-	left(20)
-	settle(t, res, 400)
-	at = at.Add(100 * time.Second)
-	settle(t, res, 120)
-	left(0)
-
-	plan = ratelimit.MustPlan("many", ratelimit.Penalty{}, ratelimit.PerMinute(1000).Smooth(1000))
-	sharing, all := struct{ *memory.Limiter }{l}, [10]*limit.Settlement{}
-	for i := range all {
-		all[i] = reserve(t, sharing, ratelimit.Caller{Subject: "b", Plan: plan}, limit.Options{Cost: func(*http.Request) int64 { return 100 }}, nil)
-	}
-	for _, res := range all {
-		settle(t, res, 1)
-	}
-	if d, err := l.Peek(t.Context(), "b", plan); err != nil || d.Remaining() != 990 {
-		t.Errorf("%d of 1000 are left, with error %v, want all but one for each of ten", d.Remaining(), err)
-	}
-}
-
-// Units count in the windows in which the request was charged, as far as they are open.
-func TestSettleAfterTheResponse(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(&at)
-	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
-	sharing := struct{ *memory.Limiter }{l}
-	first := reserve(t, sharing, caller, limit.Options{}, nil)
-	second := reserve(t, sharing, caller, limit.Options{}, nil)
-	at = at.Add(time.Minute)
-	must(l.Take(t.Context(), "a", tokens, 1))
-	wantUsed(t, l, "a minute later", [2]int64{1, 81})
-	settle(t, first, 90)
-	wantUsed(t, l, "settled up", [2]int64{1, 131})
-	settle(t, second, 10)
-	wantUsed(t, l, "settled down", [2]int64{1, 101})
-	at = at.Add(24 * time.Hour)
-	settle(t, first, 0)
-	settle(t, second, 500)
-	wantUsed(t, l, "a day later", [2]int64{0, 0})
-}
 
 // A client that disconnects does not avoid the charge.
 func TestSettleAfterTheContextEnded(t *testing.T) {
@@ -106,20 +43,6 @@ func TestSettleConcurrently(t *testing.T) {
 	wg.Wait()
 	if got := used(t, l, "a"); got != [2]int64{0, 0} && got != [2]int64{90, 90} {
 		t.Errorf("used %v, want 0 or 90", got)
-	}
-}
-
-// Units beyond what a subject can owe are dropped.
-func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
-	l := atNow()
-	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100).Smooth(100))
-	must(l.Take(t.Context(), "a", plan, 30))
-	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
-	for _, test := range []struct{ units, left int64 }{{60, 10}, {40, 30}, {120, 0}} {
-		settle(t, res, test.units)
-		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != test.left {
-			t.Errorf("settled at %d: %d of 100 are left, with error %v, want %d", test.units, d.Remaining(), err, test.left)
-		}
 	}
 }
 
@@ -222,26 +145,6 @@ func TestSettleHistories(t *testing.T) {
 				break
 			}
 			step(res)
-		}
-	}
-}
-
-// Each Settle is one call, also if it gives back far more than a limit.
-func TestSettleIsOneCall(t *testing.T) {
-	for name, plan := range map[string]*ratelimit.Plan{
-		"a window": tokens, "a small burst": ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100_000).Smooth(40)),
-	} {
-		at := time.Unix(now, 0)
-		l := &flaky{Limiter: newEngine(&at)}
-		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{}, nil)
-		for i, units := range []int64{100_000, 30} {
-			settle(t, res, units)
-			if l.changes != i+1 {
-				t.Errorf("%s: %d calls after %d were settled, want one for each", name, l.changes, i+1)
-			}
-		}
-		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != cmp.Or(engine.Of(plan).Quota(0).Burst(), engine.Of(plan).Quota(0).Limit)-30 {
-			t.Errorf("%s: %d are left, with error %v, want all but 30", name, d.Remaining(), err)
 		}
 	}
 }
