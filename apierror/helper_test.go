@@ -27,9 +27,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
 	want := testcheck.Must(os.ReadFile(file))

@@ -173,9 +173,7 @@ func upload(t *testing.T) *http.Request {
 	form := multipart.NewWriter(&body)
 	file := testcheck.Must(form.CreateFormFile("photo", "rex.png"))
 	_, _ = file.Write(bytes.Repeat([]byte("x"), 1000))
-	if err := form.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, form.Close())
 	r := httptest.NewRequest(http.MethodPost, "/", &body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	return r

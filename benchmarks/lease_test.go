@@ -103,9 +103,7 @@ func giveShares(l ratelimit.Limiter, keys []string, plan *ratelimit.Plan) {
 // sharedEngine returns an engine, and how often it has asked Redis.
 func sharedEngine(b *testing.B, client *redis.Client, peer string) (ratelimit.Limiter, func() uint64) {
 	none := func() uint64 { return 0 }
-	if err := client.FlushAll(context.Background()).Err(); err != nil {
-		b.Fatal(err)
-	}
+	testcheck.NoError(b, client.FlushAll(context.Background()).Err())
 	if peer == "memory" {
 		return newMemory(memory.Options{}), none
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -118,9 +119,7 @@ func BenchmarkTake(b *testing.B) {
 		l := newMemory(memory.Options{})
 		take := takeFrom(l, plan(roomy, roomy))
 		take(newKey(0))
-		if err := l.Ban(context.Background(), newKey(0), 24*time.Hour, "strikes"); err != nil {
-			b.Fatal(err)
-		}
+		testcheck.NoError(b, l.Ban(context.Background(), newKey(0), 24*time.Hour, "strikes"))
 		b.ReportAllocs()
 		scene{keys: 1, denied: true}.run(b, take)
 	})

@@ -290,9 +290,7 @@ func BenchmarkFlood(b *testing.B) {
 
 		for i := range kept {
 			number := newKey(uint64(i))
-			if err := l.Ban(ctx, "banned by hand "+number, time.Hour, ""); err != nil {
-				b.Fatal(err)
-			}
+			testcheck.NoError(b, l.Ban(ctx, "banned by hand "+number, time.Hour, ""))
 			take("struck "+number, 60)
 			for d := take("struck "+number, 1); d.Outcome != ratelimit.Banned; {
 				d = take("struck "+number, 1)

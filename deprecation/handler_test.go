@@ -14,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // fields are those that this package has to do with, as they were sent.
@@ -87,9 +88,7 @@ func TestHandlerInAnotherZone(t *testing.T) {
 		Since:  time.Unix(1764892800, 0),
 		Sunset: time.Unix(1922659200, 0), Successor: successor, Now: func() time.Time { return sunset.Add(-1).Local() },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	w := serve(d.Enforce(ok), http.MethodGet, "/v1/pets/7")
 	if diff := cmp.Diff(announced, fields(w.Header())); w.Code != http.StatusOK || diff != "" {
 		t.Errorf("status %d, fields (-want +got):\n%s", w.Code, diff)
@@ -122,9 +121,7 @@ func TestOnUse(t *testing.T) {
 func TestSunsetWhileARequestIsOnItsWay(t *testing.T) {
 	now := sunset.Add(-1)
 	d, err := deprecation.New(deprecation.Options{Since: since, Sunset: sunset, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	inside := d.Enforce(ok)
 	w := serve(d.Headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now = sunset
@@ -283,9 +280,7 @@ func TestLinkSetByTheHandler(t *testing.T) {
 			server := httptest.NewServer(h)
 			resp, err := server.Client().Get(server.URL)
 			server.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testcheck.NoError(t, err)
 			if got := resp.Header["Link"]; !slices.Equal(got, []string{own, successorLink}) {
 				t.Errorf("%s, response begun by %s: Link is %q, want both", where, name, got)
 			}

@@ -7,15 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // The index names each example once, and each of its links leads somewhere. Functions
 // that it names are in the file of the link.
 func TestIndex(t *testing.T) {
 	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	programs, err := filepath.Glob("*/main.go")
 	if err != nil || len(programs) == 0 {
 		t.Fatalf("no examples, error %v", err)
@@ -43,22 +43,16 @@ func TestIndex(t *testing.T) {
 // The programs that the page does not list as exceptions listen on the address that it names.
 func TestListening(t *testing.T) {
 	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	m := regexp.MustCompile(`(?s)All except (.*?)\s+listen on (\S+) until`).FindSubmatch(page)
 	if m == nil {
 		t.Fatal("README.md does not say which programs listen")
 	}
 	programs, err := filepath.Glob("*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	for _, file := range programs {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		name := filepath.Base(filepath.Dir(file))
 		excepted := strings.Contains(string(m[1]), "`"+name+"`")
 		if listens := strings.Contains(string(source), string(m[2])) || strings.Contains(string(source), "demo.Serve("); listens == excepted {

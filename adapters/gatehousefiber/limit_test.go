@@ -92,9 +92,7 @@ func TestFields(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Own", "1") }))
 	defer upstream.Close()
 	root := testcheck.Must(os.OpenRoot(t.TempDir()))
-	if err := root.WriteFile("a.txt", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, root.WriteFile("a.txt", nil, 0o600))
 	a := fiber.New()
 	a.Use(func(c fiber.Ctx) error { c.Vary("Origin"); return c.Next() })
 	a.Use(testcheck.Must(gatehousefiber.New(engine(), ann, limit.Options{})))

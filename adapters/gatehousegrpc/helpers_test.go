@@ -98,9 +98,7 @@ func dial(t *testing.T, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
 func limited(t *testing.T, l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts gatehousegrpc.Options) []grpc.ServerOption {
 	t.Helper()
 	unary, stream, err := gatehousegrpc.New(l, identify, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return interceptors(unary, stream)
 }
 

@@ -138,9 +138,7 @@ func TestCallsAsRequests(t *testing.T) {
 			}
 			return ratelimit.Caller{Subject: "ann", Plan: contract.Two}, nil
 		}, gatehousegrpc.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: c.from})
 		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("x-forwarded-for", "6.6.6.6", "x-forwarded-for", "203.0.113.9, 10.0.0.2", "own", "1"))
 		handler := func(context.Context, any) (any, error) { return nil, nil }

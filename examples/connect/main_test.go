@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -34,9 +35,7 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight
 		handler, key, err := newHandler()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		client := connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](
 			&http.Client{Transport: handlerTransport{handler}}, "http://api.example.com/hello.v1.Hello/Say")
 		for _, c := range []struct {
@@ -79,13 +78,9 @@ func TestConnect(t *testing.T) {
 func TestTransportWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight
 		handler, key, err := newHandler()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		limits, err := transport.New(transport.Options{Base: handlerTransport{handler}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		client := connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](
 			&http.Client{Transport: limits}, "http://api.example.com/hello.v1.Hello/Say")
 		begin := time.Now()
@@ -121,9 +116,7 @@ func TestTransportWaits(t *testing.T) {
 // blocks of headers, after which such a client does not retry.
 func TestRetryPolicyDoesNotRetry(t *testing.T) {
 	handler, key, err := newHandler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -133,9 +126,7 @@ func TestRetryPolicyDoesNotRetry(t *testing.T) {
 		grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
 			"maxAttempts": 3, "initialBackoff": "3600s", "maxBackoff": "3600s", "backoffMultiplier": 1,
 			"retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+key), 10*time.Second)
 	defer cancel()

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // start returns the address of a gateway in front of backend.
@@ -17,13 +19,9 @@ func start(t *testing.T, backend http.HandlerFunc) string {
 	behind := httptest.NewServer(backend)
 	t.Cleanup(behind.Close)
 	target, err := url.Parse(behind.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	h, err := newHandler(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	front := httptest.NewServer(h)
 	t.Cleanup(front.Close)
 	return front.Listener.Addr().String()
@@ -33,9 +31,7 @@ func start(t *testing.T, backend http.HandlerFunc) string {
 func send(t *testing.T, address, request string) (*http.Response, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
@@ -45,13 +41,9 @@ func send(t *testing.T, address, request string) (*http.Response, string) {
 	for err == nil && resp.StatusCode < 200 {
 		resp, err = http.ReadResponse(in, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return resp, string(body)
 }
 

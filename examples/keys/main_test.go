@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/examples/internal/script"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 )
 
 func TestScript(t *testing.T) {
 	format, err := apikey.NewFormat("demo_")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	store := keys{}
 	key := store.issue(format, free)
 	script.Run(t, func() (http.Handler, error) { return newHandler(format, store) }, "KEY="+key)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // The diffs on the page, in the order of the migrations, make the programs after of the
@@ -49,8 +51,6 @@ func sides(hunk string) (before, after string) {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return string(b)
 }

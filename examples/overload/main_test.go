@@ -17,6 +17,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/priority"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -88,9 +89,7 @@ func TestOverload(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			handler, err := newHandler(test.shed(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testcheck.NoError(t, err)
 			users := flood(t, handler, test.free)
 			paying, others := users["paying"], users["free"]
 			t.Logf("| %s | %.0f%% | %v | %.0f%% |", test.name, paying.served(), paying.p99(), others.served())
@@ -170,9 +169,7 @@ func TestNotCharged(t *testing.T) {
 	handler, err := newHandler(func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*apierror.Responder)(nil).Respond(w, r, overloaded) })
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	for range 3 {
 		if left := report(handler, "ann").Header().Get("X-RateLimit-Remaining"); left != "599" {
 			t.Errorf("%s requests are left, want 599: this one alone is charged", left)

@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -31,9 +32,7 @@ func newRegions(t *testing.T, n int, pause time.Duration, deliver func(add func(
 	ctx, stop := context.WithCancel(t.Context())
 	for range n {
 		limiter, err := memory.New(memory.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		regions = append(regions, &region{local: limiter, plans: map[string]*ratelimit.Plan{"tested": tested}})
 	}
 	for _, from := range regions {
@@ -55,9 +54,7 @@ func newRegions(t *testing.T, n int, pause time.Duration, deliver func(add func(
 func (r *region) used(t *testing.T, subject string) int64 {
 	t.Helper()
 	d, err := r.local.(*memory.Limiter).Peek(t.Context(), subject, tested)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return perDay - d.States[1].Remaining
 }
 
@@ -218,9 +215,7 @@ func TestLostAnswer(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 	defer client.Close()
 	limiter, err := redislimit.New(client, redislimit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	other := &region{local: limiter, plans: map[string]*ratelimit.Plan{"tested": tested}}
 	arrived := make(chan []usage, 2)
 	times := 0
@@ -253,9 +248,7 @@ func TestService(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		h, err := newHandler(ctx, 100*time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		for i, want := range []int{200, 200, 200, 200, 200, 429, 429} {
 			r := httptest.NewRequest("GET", []string{"/eu/report", "/us/report"}[i%2], nil)
 			r.SetBasicAuth("ann", "")

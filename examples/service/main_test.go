@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -21,9 +22,7 @@ var plan = ratelimit.MustPlan("test", ratelimit.Penalty{}, ratelimit.Quota{Limit
 func serve(t *testing.T, redisURL, file string, use func(url, key string)) error {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r, w := io.Pipe()
@@ -48,14 +47,10 @@ func serve(t *testing.T, redisURL, file string, use func(url, key string)) error
 func get(t *testing.T, url, key string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+key)
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	defer resp.Body.Close()
 	return resp.StatusCode, resp.Header.Get("X-RateLimit-Remaining")
 }

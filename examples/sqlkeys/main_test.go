@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
@@ -15,26 +16,20 @@ import (
 // handler of its own, which has nothing in its cache.
 func TestSQLKeys(t *testing.T) {
 	s, err := open(t.Context(), filepath.Join(t.TempDir(), "keys.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	defer s.db.Close()
 	issue := func(plan string) string {
 		secret := s.format.Generate()
 		_, err := s.keys.Create(t.Context(), sqlkeys.NewKey{
 			Digest: secret.Digest(), LastFour: secret.LastFour(), Owner: "ann", Plan: plan, Created: time.Now(),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		return secret.Reveal()
 	}
 	send := func(method, path, key string, status int) string {
 		t.Helper()
 		h, err := s.handler()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		r := httptest.NewRequest(method, path, nil)
 		r.Header.Set("Authorization", "Bearer "+key)
 		w := httptest.NewRecorder()

@@ -6,13 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 func TestTelemetry(t *testing.T) {
 	h, err := newHandler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	get := func(path, host string) string {
 		r := httptest.NewRequest("GET", path, nil)
 		r.Host = host

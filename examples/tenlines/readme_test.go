@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // blocks returns the blocks of code in the language on the first page of the repository,
@@ -15,9 +17,7 @@ import (
 func blocks(t *testing.T, language string) (all []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	first, _, _ := strings.Cut(string(page), "\n## ")
 	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(first, -1) {
 		all = append(all, m[1])
@@ -29,9 +29,7 @@ func blocks(t *testing.T, language string) (all []string) {
 // the other tests say.
 func TestTenLines(t *testing.T) {
 	source, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	all := blocks(t, "go")
 	if len(all) != 3 {
 		t.Fatalf("README.md begins with %d blocks of Go, want the one line, the imports and the lines that follow", len(all))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/examples/internal/script"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 func TestScript(t *testing.T) { script.Run(t, newHandler) }
@@ -14,9 +15,7 @@ func TestScript(t *testing.T) { script.Run(t, newHandler) }
 // A question that is too long is refused also if the client did not say how long it is.
 func TestLongQuestion(t *testing.T) {
 	handler, err := newHandler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	r := httptest.NewRequest("POST", "/ask", io.MultiReader(strings.NewReader(strings.Repeat("?", longestQuestion+1))))
 	r.SetBasicAuth("ann", "")
 	w := httptest.NewRecorder()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 var large = strings.Repeat("0123456789", 100_000)
@@ -133,9 +135,7 @@ var contents = []behaviour{
 func largeFile(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "pets.txt")
-	if err := os.WriteFile(name, []byte(large), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, os.WriteFile(name, []byte(large), 0o600))
 	return name
 }
 

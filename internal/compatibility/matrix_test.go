@@ -115,9 +115,7 @@ func TestEveryMiddlewareHasARow(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	delete(rows, "middleware.TrackResponse") // for the middlewares of services
 	for name := range rows {
 		t.Errorf("the row %s is for no function", name)

@@ -46,9 +46,7 @@ var limits = part{
 			text: "The operator has banned the client, with a reason. Without one the text says \"by the operator of this service\". The code and the fields are the same as for other bans.",
 			handler: func(t *testing.T) http.Handler {
 				engine := newEngine()
-				if err := engine.Ban(t.Context(), "owner:ann", time.Hour, "your exports load each pet alone"); err != nil {
-					t.Fatal(err)
-				}
+				testcheck.NoError(t, engine.Ban(t.Context(), "owner:ann", time.Hour, "your exports load each pet alone"))
 				return counted(engine, owner(free), limit.Options{})
 			},
 		},

@@ -133,9 +133,7 @@ func checkForm(t *testing.T, response string) {
 func compare(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, os.WriteFile(file, got, 0o644))
 		return
 	}
 	want := testcheck.Must(os.ReadFile(file))

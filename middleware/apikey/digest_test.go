@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 )
 
@@ -37,17 +38,13 @@ func TestDigestSharesNoBytes(t *testing.T) {
 	want := apikey.DigestOf("abc")
 	d := want
 	value, err := driver.DefaultParameterConverter.ConvertValue(d) // as database/sql does
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	d = apikey.DigestOf("another")
 	if !bytes.Equal(value.([]byte), want[:]) {
 		t.Error("the value is not the 32 bytes, or changes with the digest")
 	}
 	column := bytes.Clone(want[:])
-	if err := d.Scan(column); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, d.Scan(column))
 	clear(column)
 	if d != want {
 		t.Error("the digest changes with the column")

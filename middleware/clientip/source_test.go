@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
@@ -229,9 +230,7 @@ func TestResolve(t *testing.T) {
 	trusted := prefixes("10.0.0.0/8")
 	list, err1 := clientip.FromXForwardedFor(trusted)
 	single, err2 := clientip.FromHeader("X-Real-IP", trusted)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, errors.Join(err1, err2))
 	absent := clientip.ErrAbsent.Error()
 	for _, tt := range []struct {
 		source        *clientip.Source

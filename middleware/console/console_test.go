@@ -70,9 +70,7 @@ type subject struct {
 func newConsole(t *testing.T, l ratelimit.Limiter, opts console.Options) *console.Console {
 	t.Helper()
 	c, err := console.New(l, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return c
 }
 
@@ -378,9 +376,7 @@ func TestUnban(t *testing.T) {
 	l := testcheck.Must(memory.New(memory.Options{}))
 	c := newConsole(t, l, console.Options{})
 	const subject = `user:<b>"ann"&` + "\u202e\u2800\u3164\ufe0f "
-	if err := l.Ban(t.Context(), subject, time.Hour, "your requests load one page in a loop"); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, l.Ban(t.Context(), subject, time.Hour, "your requests load one page in a loop"))
 	if r := reportOf(t, c, ""); r.Bans.Total != 1 || r.Bans.List[0].Subject != subject {
 		t.Errorf("the bans are %+v, want that of %q", r.Bans, subject)
 	}
@@ -426,9 +422,7 @@ func TestUnbanOfAnyBytes(t *testing.T) {
 	c := newConsole(t, l, console.Options{})
 	for b := range 256 {
 		subject := "user:%41+" + string([]byte{byte(b)})
-		if err := l.Ban(t.Context(), subject, time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, l.Ban(t.Context(), subject, time.Hour, ""))
 		value := reportOf(t, c, "").Bans.List[0].Unban
 		input := `<input type="hidden" name="subject" value="` + html.EscapeString(value) + `">`
 		if body := strings.ReplaceAll(get(c, "/").Body.String(), "&#43;", "+"); !strings.Contains(body, input) || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -459,9 +453,7 @@ func TestManyBans(t *testing.T) {
 		want := []string{}
 		for i := range 204 {
 			want = append(want, fmt.Sprintf("user:%03d", i))
-			if err := l.Ban(t.Context(), want[i], 100*time.Minute-time.Duration(i/3)*time.Minute, ""); err != nil {
-				t.Fatal(err)
-			}
+			testcheck.NoError(t, l.Ban(t.Context(), want[i], 100*time.Minute-time.Duration(i/3)*time.Minute, ""))
 		}
 		r, got := reportOf(t, c, ""), []string{}
 		for _, ban := range r.Bans.List {

@@ -159,8 +159,6 @@ func FuzzInteger(f *testing.F) {
 func reference(t testing.TB, document, at string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("test:///", strings.NewReader(document)); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, c.AddResource("test:///", strings.NewReader(document)))
 	return testcheck.Must(c.Compile("test:///" + at))
 }

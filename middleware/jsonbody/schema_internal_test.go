@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // A number that parse would refuse makes the validator panic, and a type that is no
 // JSON makes it give up. Neither is the client's fault, nor for it to know about.
 func TestValidatorThatFails(t *testing.T) {
 	s, err := compile([]byte(`{"properties":{"n":{"type":"integer"}}}`), "#")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	for name, v := range map[string]any{
 		"panic": json.Number("1e1000001"),
 		"error": struct{}{},

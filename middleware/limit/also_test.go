@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -83,9 +84,7 @@ func TestAlso(t *testing.T) {
 	expect(t, get(h), 429, "rate_limit_exceeded", "0")
 	expect(t, get(h), 429, "api_key_banned", "0")
 	wantLeft(t, l, "ann is banned", 0, 7, 10)
-	if err := l.Ban(t.Context(), "team:7", time.Hour, ""); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, l.Ban(t.Context(), "team:7", time.Hour, ""))
 	expect(t, get(h), 429, "client_banned", "0") // the team, for longer: it has no key
 	want := []string{
 		"ann's allowed", "team's allowed", "team's limited",

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -37,9 +38,7 @@ func denied(t *testing.T, plan *ratelimit.Plan, costs ...int64) map[string]any {
 		h.ServeHTTP(w, r)
 		var body map[string]any
 		if w.Code != 200 {
-			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-				t.Fatal(err)
-			}
+			testcheck.NoError(t, json.Unmarshal(w.Body.Bytes(), &body))
 			return body
 		}
 	}

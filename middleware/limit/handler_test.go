@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -164,9 +165,7 @@ func TestShadowIsHarmless(t *testing.T) {
 		if err != nil || d.Outcome == ratelimit.Banned || d.StrikesLeft != 1 {
 			t.Errorf("after shadow mode the subject is %v with %d strikes left (%v), want all 1", d.Outcome, d.StrikesLeft, err)
 		}
-		if err := l.Ban(t.Context(), "a", time.Hour, ""); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, l.Ban(t.Context(), "a", time.Hour, ""))
 		if w := get(h); w.Code != 200 || w.Header()["Retry-After"] != nil || w.Header()["X-Ratelimit-Banned"] != nil {
 			t.Errorf("a request of a banned caller gets %d with %v, want 200 without fields of a denial", w.Code, w.Header())
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -215,9 +216,7 @@ func TestOptionsTogether(t *testing.T) {
 	for range 20_000 {
 		c := randomCombination(r)
 		for _, subject := range []string{"a", "b", "c", "spent"} {
-			if err := l.Reset(t.Context(), subject); err != nil {
-				t.Fatal(err)
-			}
+			testcheck.NoError(t, l.Reset(t.Context(), subject))
 		}
 		must(l.Take(t.Context(), "spent", tokens, 100))
 		status, observed, settled := c.run(t, downFor{l, t})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -92,9 +93,7 @@ func TestSettleHistories(t *testing.T) {
 			}
 		}
 		for _, subject := range []string{"a", "b", "c"} {
-			if err := l.Reset(t.Context(), subject); err != nil {
-				t.Fatal(err)
-			}
+			testcheck.NoError(t, l.Reset(t.Context(), subject))
 		}
 		want := int64(40)
 		choose := func() int64 {

@@ -68,9 +68,7 @@ func (c collected) series(t testing.TB, name string) map[string]int64 {
 func (c collected) metrics(t testing.TB) []metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := c.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, c.reader.Collect(t.Context(), &all))
 	var metrics []metricdata.Metrics
 	for _, scope := range all.ScopeMetrics {
 		metrics = slices.Concat(metrics, scope.Metrics)

@@ -109,9 +109,7 @@ func TestEnginesAreObserved(t *testing.T) {
 	engine := testcheck.Must(failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1}))
 	defer engine.Close()
 	shares := testcheck.Must(lease.New(local))
-	if err := errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine), c.ObserveLease(shares)); err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine), c.ObserveLease(shares)))
 	if got := c.series(t, "gatehouse.failover.circuit"); !cmp.Equal(got, map[string]int64{"closed": 1, "open": 0}) {
 		t.Errorf("the circuit is %v, want closed", got)
 	}
@@ -158,9 +156,7 @@ func TestBansInForceAreListedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := collect(t)
 		b := &banner{bans: make([]engine.Ban, 3)}
-		if err := c.ObserveBans(b); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, c.ObserveBans(b))
 		want := func(listed int, series map[string]int64) {
 			t.Helper()
 			if got := c.series(t, "gatehouse.bans.active"); !cmp.Equal(got, series) || b.listed != listed {
@@ -201,9 +197,7 @@ func TestTakeAllIsMeasured(t *testing.T) {
 	charges := []ratelimit.Charge{{Subject: "owner:ann", Plan: free, Cost: 1}, {Subject: "everybody", Plan: once, Cost: 1}}
 	decisions := make([]ratelimit.Decision, 2)
 	for range 3 {
-		if err := c.TakeAll(t.Context(), l, charges, decisions); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, c.TakeAll(t.Context(), l, charges, decisions))
 	}
 	if err := c.TakeAll(t.Context(), l, charges, nil); err == nil {
 		t.Error("no room for decisions: got no error")
@@ -271,9 +265,7 @@ func TestObserveInFlight(t *testing.T) {
 	}}))
 	process := testcheck.Must(inflight.NewProcess(10, inflight.Options{}))
 	for name, l := range map[string]*inflight.Limiter{"owners": owners, "process": process} {
-		if err := c.ObserveInFlight(name, l); err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, c.ObserveInFlight(name, l))
 	}
 
 	send := func(h http.Handler, path string) {

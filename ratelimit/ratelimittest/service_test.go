@@ -55,9 +55,7 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 func TestLimit(t *testing.T) {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
 	limiter, err := memory.New(memory.Options{Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	service := newService(limiter)
 
 	w := get(service, "/hello")
@@ -128,13 +126,9 @@ func TestFailedRequestsAreNotCharged(t *testing.T) {
 // gRPC is a part of those in examples/grpc, a module of its own.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/TESTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source, err := os.ReadFile("service_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) == 0 {
 		t.Error("docs/TESTING.md has no code")

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -145,9 +146,7 @@ func (k *kindsTest) charged(t *testing.T, protocol, method string, c client, mes
 		contentType, body = "application/proto", strings.ReplaceAll(body, hello, hello[5:])
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.url+method, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	r.Header = http.Header{"Content-Type": {contentType}, "Subject": {subject}}
 	if c.timeout[0] != "" {
 		r.Header["Grpc-Timeout"], r.Header["Connect-Timeout-Ms"] = c.timeout[:1], c.timeout[1:]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -163,9 +164,7 @@ func testEachMiddleware(t *testing.T, a Adapter) {
 		}
 		return token, nil
 	}, bearer.Options{Errors: Errors})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	noon := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	old := deprecation.MustNew(deprecation.Options{Since: noon, Successor: "/v2", Errors: Errors})
 	removed := deprecation.MustNew(deprecation.Options{Since: noon.AddDate(-2, 0, 0), Sunset: noon.AddDate(-1, 0, 0), Successor: "/v2", Errors: Errors})

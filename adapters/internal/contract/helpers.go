@@ -30,9 +30,7 @@ func Limiter(t *testing.T, o limit.Options) middleware.Middleware {
 	o.Errors = Errors
 	plan := ratelimit.MustPlan("three", ratelimit.Penalty{}, ratelimit.PerMinute(3))
 	limited, err := limit.New(NewClock().Engine(t), Caller(ratelimit.Caller{Subject: "user:ann", Plan: plan}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return limited
 }
 
@@ -107,9 +105,7 @@ func SendTo(t *testing.T, url string) Send {
 	return func(method, path, body string, authorization ...string) Answer {
 		t.Helper()
 		r, err := http.NewRequest(method, url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		r.Header["Authorization"] = authorization
 		if authorization == nil {
 			r.Header.Set("Authorization", "Bearer ann")
@@ -150,9 +146,7 @@ func (c *Clock) Advance(d time.Duration) { c.now.Add(int64(d)) }
 func (c *Clock) Engine(t *testing.T) *memory.Limiter {
 	t.Helper()
 	limiter, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return limiter
 }
 
@@ -160,9 +154,7 @@ func (c *Clock) Engine(t *testing.T) *memory.Limiter {
 func Used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
 	t.Helper()
 	d, err := p.Peek(t.Context(), subject, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return engine.Of(plan).Quota(0).Limit - d.States[0].Remaining
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -64,9 +65,7 @@ func (c Chain) Middlewares(t *testing.T) []middleware.Middleware {
 			l.Options.ChargeIf = limit.NotServerError
 		}
 		m, err := limit.New(l.Engine, l.Identify, l.Options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		all = append(all, m)
 	}
 	if c.Auth != nil {
@@ -409,9 +408,7 @@ func authenticator(t *testing.T, errs *apierror.Responder) *bearer.Authenticator
 	t.Helper()
 	guesses := ratelimit.MustPlan("guesses", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: 8784 * time.Hour})
 	v, err := apikey.NewVerifier(nil, noKeys{}, apikey.Options{Guesses: guesses})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	a, err := bearer.New("test", func(ctx context.Context, token string) (string, error) {
 		switch token {
 		case "ann":
@@ -428,8 +425,6 @@ func authenticator(t *testing.T, errs *apierror.Responder) *bearer.Authenticator
 			t.Errorf("Observe of the authentication gets %+v", r)
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	return a
 }

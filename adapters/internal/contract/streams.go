@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
 )
@@ -47,9 +48,7 @@ func testStreams(t *testing.T, a Adapter) {
 		r, _ := http.NewRequest("POST", server.URL, io.MultiReader(strings.NewReader("body"))) // chunked
 		r.Trailer = http.Header{"Sum": {"42"}}
 		res, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		lines := bufio.NewReader(res.Body)
 		for range 2 {
 			if line, err := lines.ReadString('\n'); line != "body42\n" {
@@ -79,9 +78,7 @@ func Exchange(t *testing.T, h http.Handler, lines string) string {
 	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	defer conn.Close()
 	_, _ = io.WriteString(conn, lines)
 	all, _ := io.ReadAll(conn)
@@ -129,9 +126,7 @@ func testTemporaryFiles(t *testing.T, a Adapter) {
 		_, _ = part.Write(make([]byte, 1<<17))
 		_ = form.Close()
 		res, err := http.Post(server.URL, form.FormDataContentType(), &body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testcheck.NoError(t, err)
 		_ = res.Body.Close()
 		server.Close()
 		if files, _ := os.ReadDir(dir); len(files) != 0 {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 // A table is the cells of a table in Markdown by row and column, both named by the text
@@ -15,9 +17,7 @@ type table map[string]map[string]string
 func readTable(t *testing.T, file, heading string) table {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testcheck.NoError(t, err)
 	_, section, ok := strings.Cut(string(page), "# "+heading+"\n")
 	if !ok {
 		t.Fatalf("%s has no heading %q", file, heading)
