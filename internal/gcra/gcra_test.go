@@ -9,43 +9,6 @@ import (
 
 const start = int64(1_772_366_430_250_000_000)
 
-func TestBurstThenRate(t *testing.T) {
-	for _, q := range []struct {
-		limit, burst int64
-		window       time.Duration
-	}{
-		{60, 10, time.Minute}, {7, 7, time.Minute}, {1, 1, 366 * 24 * time.Hour}, {MaxRate, 1, time.Second},
-		{1000, 3, 7 * time.Second}, {1<<32 - 1, 5, 366 * 24 * time.Hour},
-	} {
-		b := New(q.limit, q.window, q.burst)
-		now := At(start)
-		full := b.Limited(0, now)
-		for left := q.burst; left > 0; left-- {
-			if got := b.Left(full, now); got != left {
-				t.Fatalf("%+v: %d units are left, want %d", q, got, left)
-			}
-			full = b.Charged(full, 1)
-		}
-		if got := b.Left(full, now); got != 0 {
-			t.Fatalf("%+v: %d units are left after the burst", q, got)
-		}
-		// Exactly when a unit is back, to the microsecond, one fits.
-		for range 3 {
-			at := b.Fits(full, 1)
-			if b.Left(full, at-1) != 0 || b.Left(full, at) != 1 {
-				t.Fatalf("%+v: %d and %d units are left around the time at which one fits, want 0 and 1",
-					q, b.Left(full, at-1), b.Left(full, at))
-			}
-			full = b.Charged(full, 1)
-		}
-		// In the long run no more than the limit comes back in a window, and hardly less.
-		end := now + Time(uint64(q.window/time.Second)*second)
-		if owed := b.Span(q.limit); now+Time(owed) < end || float64(owed) > float64(end-now)*1.00024 {
-			t.Errorf("%+v: %d units come back in %d of 2⁻³² seconds, want a little more than %d", q, q.limit, owed, end-now)
-		}
-	}
-}
-
 func TestRoundUp(t *testing.T) {
 	for _, c := range []struct {
 		at      Time

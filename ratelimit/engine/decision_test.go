@@ -69,3 +69,13 @@ func TestCompleteAgain(t *testing.T) {
 		t.Errorf("got quota %d and %v, want quota 0 and no wait", d.Applicable, d.RetryAfter)
 	}
 }
+
+// Without an engine every quota has all of its limit, and the bucket of a smooth one is full.
+func TestUncounted(t *testing.T) {
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerHour(3600).Smooth(100))
+	d := engine.Uncounted(plan, 1, time.Unix(now, 1))
+	want := [4]ratelimit.State{{Remaining: 60, Reset: now + 60}, {Remaining: 100, Reset: now + 1}}
+	if d.States != want || d.Applicable != 0 {
+		t.Errorf("got quota %d of %+v, want the first of %+v", d.Applicable, d.States, want)
+	}
+}
