@@ -62,16 +62,16 @@ func (e *engineTest) adjust(subject string, d *ratelimit.Decision, units int64) 
 	d.Cost = units
 }
 
-// used fails unless the subject has used so many units of the plan's quotas, which has room.
-func (e *engineTest) used(step, subject string, p *ratelimit.Plan, want ...int64) {
+// used fails unless subject a has used so many units of the plan's quotas, which has room.
+func (e *engineTest) used(step string, p *ratelimit.Plan, want ...int64) {
 	e.Helper()
-	d := e.takeN(subject, p, 1)
+	d := e.takeN("a", p, 1)
 	for i, n := range want {
 		if used := engine.Of(p).Quota(i).Limit - d.States[i].Remaining - 1; !d.Allowed() || used != n {
 			e.Fatalf("%s: the request is %v, and %d units of %v were used, want %d", step, d.Outcome, used, engine.Of(p).Quota(i), n)
 		}
 	}
-	e.adjust(subject, &d, 0)
+	e.adjust("a", &d, 0)
 }
 
 func testRefund(e *engineTest) {
@@ -122,23 +122,23 @@ func testAdjustOwnWindows(e *engineTest) {
 	e.takeN("a", day, 60)
 	d := e.takeN("a", minute, 1)
 	e.adjust("a", &d, 40)
-	e.used("settled up under a plan without a day", "a", day, 100)
+	e.used("settled up under a plan without a day", day, 100)
 	e.takeN("a", hour, 7)
 	e.adjust("a", &d, 30)
-	e.used("the hour was opened after the charge", "a", hour, 7)
-	e.used("settled down", "a", day, 97)
+	e.used("the hour was opened after the charge", hour, 7)
+	e.used("settled down", day, 97)
 	e.advance(time.Minute)
 	e.adjust("a", &d, 200)
-	e.used("the minute of the charge is over", "a", minute, 0)
-	e.used("the hour was opened after it", "a", hour, 7)
-	e.used("its day is open", "a", day, 267)
+	e.used("the minute of the charge is over", minute, 0)
+	e.used("the hour was opened after it", hour, 7)
+	e.used("its day is open", day, 267)
 	e.adjust("a", &d, 0)
-	e.used("refunded", "a", day, 67)
+	e.used("refunded", day, 67)
 	e.advance(-31 * time.Second) // into the minute before
 	e.adjust("a", &d, 50)
-	e.used("settled up after the clock stepped back", "a", day, 117)
+	e.used("settled up after the clock stepped back", day, 117)
 	e.adjust("a", &d, 20)
-	e.used("and down", "a", day, 87)
+	e.used("and down", day, 87)
 }
 
 func testCalendarAdjust(e *engineTest) {
@@ -147,16 +147,16 @@ func testCalendarAdjust(e *engineTest) {
 	before := e.takeN("a", month, 3)
 	after := e.takeN("a", billing, 1)
 	e.adjust("a", &before, 5)
-	e.used("a charge before the change of the billing day", "a", billing, 6)
+	e.used("a charge before the change of the billing day", billing, 6)
 	e.adjust("a", &after, 0)
-	e.used("a charge after it", "a", month, 5)
+	e.used("a charge after it", month, 5)
 	e.set(date(2026, time.April, 1, 0, 0))
-	e.used("in April", "a", billing, 0)
+	e.used("in April", billing, 0)
 	e.adjust("a", &before, 100)
-	e.used("what March was charged does not count in April", "a", billing, 0)
+	e.used("what March was charged does not count in April", billing, 0)
 	e.takeN("a", billing, 9)
 	e.adjust("a", &before, 0)
-	e.used("nor is it given back to April", "a", billing, 9)
+	e.used("nor is it given back to April", billing, 9)
 
 }
 

@@ -69,10 +69,10 @@ func TestWindowsAreApart(t *testing.T) {
 		l := newLimiter(t, store)
 		minute, day := plan(ratelimit.PerMinute(2)), plan(ratelimit.PerDay(100))
 		for i := range int64(2) {
-			if got := take(t, l, "a", minute, 1).Remaining(); got != 1-i {
+			if got := take(t, l, minute, 1).Remaining(); got != 1-i {
 				t.Errorf("minute: %d remaining, want %d", got, 1-i)
 			}
-			d := take(t, l, "a", day, 1)
+			d := take(t, l, day, 1)
 			if got := d.Remaining(); got != 99-i {
 				t.Errorf("day: %d remaining, want %d", got, 99-i)
 			}
@@ -87,11 +87,11 @@ func TestUsageOutlivesTheLimit(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
 		l := newLimiter(t, store)
 		small, large := plan(ratelimit.PerHour(5)), plan(ratelimit.PerHour(50))
-		take(t, l, "a", small, 4)
-		if got := take(t, l, "a", large, 1).Remaining(); got != 45 {
+		take(t, l, small, 4)
+		if got := take(t, l, large, 1).Remaining(); got != 45 {
 			t.Errorf("4 of 5 were used, then 1 of 50: %d remaining, want 45", got)
 		}
-		if d := take(t, l, "a", small, 1); d.Allowed() {
+		if d := take(t, l, small, 1); d.Allowed() {
 			t.Error("after 5 requests the limit of 5 admitted another")
 		}
 	})
@@ -103,14 +103,14 @@ func TestDeniedIsCharged(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
 		l := newLimiter(t, store)
 		p := plan(ratelimit.PerDay(10))
-		take(t, l, "a", p, 7)
-		if d := take(t, l, "a", p, 4); d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
+		take(t, l, p, 7)
+		if d := take(t, l, p, 4); d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
 			t.Errorf("4 of the last 3: got %v with %d remaining, want limited with 0", d.Outcome, d.Remaining())
 		}
-		if d := take(t, l, "a", p, 1); d.Allowed() {
+		if d := take(t, l, p, 1); d.Allowed() {
 			t.Error("a denied request left units over")
 		}
-		if got := take(t, l, "a", plan(ratelimit.PerDay(20)), 1).Remaining(); got != 7 {
+		if got := take(t, l, plan(ratelimit.PerDay(20)), 1).Remaining(); got != 7 {
 			t.Errorf("7, 4, 1 and 1 of 20: %d remaining, want 7", got)
 		}
 	})
@@ -121,11 +121,11 @@ func TestReset(t *testing.T) {
 		windows := []time.Duration{90 * time.Second, time.Hour}
 		l := newLimiter(t, store, windows...)
 		for _, w := range windows {
-			take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
+			take(t, l, plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
 		}
 		must(t, l.Reset(ctx, "a"))
 		for _, w := range windows {
-			if d := take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1); !d.Allowed() {
+			if d := take(t, l, plan(ratelimit.Quota{Limit: 1, Window: w}), 1); !d.Allowed() {
 				t.Errorf("the window of %v was not reset", w)
 			}
 		}

@@ -49,9 +49,9 @@ func newLimiter(t *testing.T, store limiter.Store, windows ...time.Duration) *ul
 	return l
 }
 
-func take(t *testing.T, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) *ratelimit.Decision {
+func take(t *testing.T, l ratelimit.Limiter, plan *ratelimit.Plan, cost int64) *ratelimit.Decision {
 	t.Helper()
-	d, err := l.Take(ctx, subject, plan, cost)
+	d, err := l.Take(ctx, "a", plan, cost)
 	must(t, err)
 	return &d
 }

@@ -23,10 +23,10 @@ func TestResetIsNeverEarly(t *testing.T) {
 				l := newLimiter(t, inMemory())
 				p := plan(ratelimit.PerMinute(1))
 				time.Sleep(fraction)
-				take(t, l, "a", p, 1)
+				take(t, l, p, 1)
 				ends := time.Now().Add(time.Minute)
 				time.Sleep(10 * time.Second)
-				d := take(t, l, "a", p, 1)
+				d := take(t, l, p, 1)
 				if late := time.Unix(d.Reset(), 0).Sub(ends); late < 0 || late > time.Second {
 					t.Errorf("Reset is %v after the end of the window, want 0 to 1s", late)
 				}
@@ -34,7 +34,7 @@ func TestResetIsNeverEarly(t *testing.T) {
 					t.Errorf("RetryAfter goes on for %v after Reset, want the millisecond that a store in Redis may be wrong by", over)
 				}
 				time.Sleep(d.RetryAfter)
-				if d := take(t, l, "a", p, 1); !d.Allowed() {
+				if d := take(t, l, p, 1); !d.Allowed() {
 					t.Errorf("after RetryAfter the request has to wait another %v", d.RetryAfter)
 				}
 			})
@@ -45,9 +45,9 @@ func TestResetIsNeverEarly(t *testing.T) {
 func TestPenaltyIsIgnored(t *testing.T) {
 	l := newLimiter(t, inMemory())
 	p := ratelimit.MustPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}, ratelimit.PerDay(1))
-	take(t, l, "a", p, 1)
+	take(t, l, p, 1)
 	for range 10 {
-		if d := take(t, l, "a", p, 1); d.Outcome != ratelimit.Limited || d.StrikesLeft != -1 {
+		if d := take(t, l, p, 1); d.Outcome != ratelimit.Limited || d.StrikesLeft != -1 {
 			t.Fatalf("got %v with %d strikes left, want limited with -1", d.Outcome, d.StrikesLeft)
 		}
 	}
@@ -128,7 +128,7 @@ func TestOddStores(t *testing.T) {
 		{"more than the limit remains", limiter.Context{Remaining: 11}, 10},
 		{"denied although enough remains", limiter.Context{Remaining: 9, Reached: true}, 4},
 	} {
-		d := take(t, newLimiter(t, answering{answer: test.answer}), "a", p, 5)
+		d := take(t, newLimiter(t, answering{answer: test.answer}), p, 5)
 		if d.Remaining() != test.remaining || d.Allowed() == test.answer.Reached || d.Allowed() != (d.RetryAfter == 0) {
 			t.Errorf("%s: got %v with %d remaining, to wait %v, want %d", test.name, d.Outcome, d.Remaining(), d.RetryAfter, test.remaining)
 		}
