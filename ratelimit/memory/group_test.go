@@ -10,9 +10,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-func group(cost int64, plan *ratelimit.Plan, subjects ...string) (charges []ratelimit.Charge) {
+func group(plan *ratelimit.Plan, subjects ...string) (charges []ratelimit.Charge) {
 	for _, s := range subjects {
-		charges = append(charges, ratelimit.Charge{Subject: s, Plan: plan, Cost: cost})
+		charges = append(charges, ratelimit.Charge{Subject: s, Plan: plan, Cost: 1})
 	}
 	return charges
 }
@@ -29,7 +29,7 @@ func TestGroupWithoutRoom(t *testing.T) {
 			take(t, l, fmt.Sprint("held ", i), plan)
 		}
 	}
-	charges := group(1, plan, "held 0", "new 0", "held 1", "new 1", "held 2")
+	charges := group(plan, "held 0", "new 0", "held 1", "new 1", "held 2")
 	charges[0].Plan = wider // its slot gets one window more
 	decisions := make([]ratelimit.Decision, len(charges))
 	for range 3 {
@@ -58,9 +58,9 @@ func TestGroupsAllocateNothing(t *testing.T) {
 	l := newLimiter(t, Options{})
 	strikes := ratelimit.MustPlan("strikes", ratelimit.Penalty{Strikes: 10_000, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, ratelimit.PerDay(1))
 	take(t, l, "strikes", strikes)
-	admitted := group(1, roomy, "a", "b", "c")
-	refused := append(group(1, roomy, "a", "b"), ratelimit.Charge{Subject: "tight", Plan: tight, Cost: 1})
-	struck := append(group(1, roomy, "a", "b"), ratelimit.Charge{Subject: "strikes", Plan: strikes, Cost: 1})
+	admitted := group(roomy, "a", "b", "c")
+	refused := append(group(roomy, "a", "b"), ratelimit.Charge{Subject: "tight", Plan: tight, Cost: 1})
+	struck := append(group(roomy, "a", "b"), ratelimit.Charge{Subject: "strikes", Plan: strikes, Cost: 1})
 	decisions := make([]ratelimit.Decision, 3)
 	for name, charges := range map[string][]ratelimit.Charge{"admitted": admitted, "refused": refused, "a strike": struck} {
 		takeAll := func() {

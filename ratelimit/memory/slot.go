@@ -93,10 +93,10 @@ func (s slot) freeze() meter {
 
 // mark sets and clears flags, of dirty and stored, and returns the meter that the slot
 // had.
-func (s slot) mark(set, clear meter) meter {
+func (s slot) mark(set, cleared meter) meter {
 	for {
 		m := s.settled()
-		if s.swap(m, m&^clear|set) {
+		if s.swap(m, m&^cleared|set) {
 			return m
 		}
 	}
