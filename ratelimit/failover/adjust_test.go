@@ -259,7 +259,7 @@ func TestAdjustAfterTheContextEnded(t *testing.T) {
 	// Once it was sent, it may have been made, and is kept.
 	remembering(t, failover.Options{Budget: time.Second}, first(0), func(r *rig, _ *once) {
 		d := r.take("a", daily)
-		r.shared.set(hangs(nil))
+		r.shared.set(hangs)
 		ends, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		if err := r.Adjust(ends, "a", &d, 7, "id"); err != nil {

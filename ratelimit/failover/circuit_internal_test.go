@@ -13,21 +13,17 @@ func newCircuit() *circuit {
 	return &circuit{consecutive: 5, recent: 8, minBackoff: time.Second, maxBackoff: 10 * time.Second}
 }
 
-// report enters outcomes, F for a failure, and returns after how many of them
-// the circuit opened; 0: it did not.
-func (c *circuit) reportAll(outcomes string, now time.Time) int {
-	for i, o := range outcomes {
-		if c.report(o == 'F', c.epoch, now) {
-			return i + 1
-		}
+// fail reports as many failures as open the circuit.
+func (c *circuit) fail(now time.Time) {
+	for range c.consecutive {
+		c.report(true, c.epoch, now)
 	}
-	return 0
 }
 
 func TestCircuitIgnoresThePast(t *testing.T) {
 	c := newCircuit()
 	old := c.epoch
-	c.reportAll("FFFFF", began)
+	c.fail(began)
 	for range 10 {
 		if c.report(true, old, began) {
 			t.Fatal("a failure opened a circuit that is open")
@@ -66,7 +62,7 @@ func TestCircuitWaits(t *testing.T) {
 		}
 	}
 	now := began
-	c.reportAll("FFFFF", now)
+	c.fail(now)
 	wait("when it opens", 1)
 	for _, want := range []time.Duration{2, 4, 8, 10, 10} {
 		c.probed(true, now)
@@ -74,13 +70,13 @@ func TestCircuitWaits(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	c.probed(false, now)
-	c.reportAll("FFFFF", now.Add(9*time.Second))
+	c.fail(now.Add(9 * time.Second))
 	wait("when it opens again soon", 10)
 	c.probed(false, now)
-	c.reportAll("FFFFF", now.Add(10*time.Second))
+	c.fail(now.Add(10 * time.Second))
 	wait("when it opens again later", 1)
 	c.probed(false, now)
-	c.reportAll("FFFFF", now)
+	c.fail(now)
 	wait("when it opens again at once", 2)
 }
 

@@ -19,7 +19,7 @@ import (
 func TestCloseDuringAProbe(t *testing.T) {
 	run(t, alone, failover.Options{Budget: time.Second}, func(r *rig) {
 		r.lose()
-		r.shared.set(hangs(nil))
+		r.shared.set(hangs)
 		time.Sleep(200 * time.Millisecond)
 		r.wantOpen("during the probe", true)
 		began := time.Now()
@@ -168,7 +168,7 @@ func TestClose(t *testing.T) {
 			time.Sleep(time.Minute)
 		}},
 		{"never waits for long", failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
-			r.shared.set(hangs(nil))
+			r.shared.set(hangs)
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
 			}

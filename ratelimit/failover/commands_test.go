@@ -120,7 +120,7 @@ func TestCommandsAlone(t *testing.T) {
 func TestCommandsEnd(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		d := r.take("a", daily)
-		r.shared.set(hangs(nil))
+		r.shared.set(hangs)
 		for name, command := range r.commands() {
 			began := time.Now()
 			err := command()
@@ -137,7 +137,7 @@ func TestCommandsEnd(t *testing.T) {
 				r.Errorf("%s of a slow primary: %v", name, err)
 			}
 		}
-		r.shared.set(hangs(nil))
+		r.shared.set(hangs)
 		began := time.Now()
 		if r.adjust("a", &d, 0); time.Since(began) != 50*time.Millisecond {
 			r.Errorf("Adjust took %v, want the budget", time.Since(began))

@@ -48,16 +48,10 @@ func (s *shared) set(fault func(context.Context) error) { s.fault.Store(&fault) 
 
 func down(context.Context) error { return errDown }
 
-// hangs is the fault of a primary that does not answer before release is closed.
-func hangs(release <-chan struct{}) func(context.Context) error {
-	return func(ctx context.Context) error {
-		select {
-		case <-release:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// hangs is the fault of a primary that does not answer.
+func hangs(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // slow is the fault of a primary that takes a time to answer.

@@ -48,7 +48,7 @@ func TestBudget(t *testing.T) {
 	for _, mode := range []fallback{withLocal, alone} {
 		t.Run(mode.String(), func(t *testing.T) {
 			run(t, mode, failover.Options{Budget: 20 * time.Millisecond}, func(r *rig) {
-				r.shared.set(hangs(nil))
+				r.shared.set(hangs)
 				for range 3 {
 					began := time.Now()
 					_, err := r.Take(ctx, "a", daily, 1)

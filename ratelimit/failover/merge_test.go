@@ -65,7 +65,7 @@ func TestMergeHangs(t *testing.T) {
 	run(t, withLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
-		r.shared.set(hangs(nil))
+		r.shared.set(hangs)
 		for range 3 {
 			began := time.Now()
 			if r.take("a", daily); time.Since(began) != 50*time.Millisecond {

@@ -150,7 +150,7 @@ func TestCloseMergesTheOthers(t *testing.T) {
 			case strings.HasPrefix(subject, "bad"):
 				return errDown
 			case strings.HasPrefix(subject, "hung"):
-				return hangs(nil)(ctx)
+				return hangs(ctx)
 			}
 			mu.Lock()
 			defer mu.Unlock()
