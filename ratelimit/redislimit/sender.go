@@ -245,7 +245,7 @@ func (s *sender) stepAfter(cmd *command, err error, attempt int) step {
 		return awaitMove
 	case attempt >= attempts:
 		return failCommand
-	case err == errClocks:
+	case errors.Is(err, errClocks):
 		return sendAgain
 	case redis.HasErrorPrefix(err, "NOSCRIPT"):
 		return sendScript
