@@ -110,10 +110,6 @@ func TestSuspendedPlan(t *testing.T) {
 		if diff := cmp.Diff(c.fields, rateFields(w.Header())); diff != "" || w.Code != c.status || observed != 1 {
 			t.Errorf("%+v: got %d, observed %d times, fields (-want +got):\n%s", c.opts, w.Code, observed, diff)
 		}
-		const body = `{"code":"plan_suspended","message":"Your plan is suspended and allows no requests. Contact the operator of this service.","status":403}`
-		if w.Code == 403 && w.Body.String() != body+"\n" {
-			t.Errorf("the body is %s, want %s", w.Body, body)
-		}
 	}
 }
 
