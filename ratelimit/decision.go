@@ -45,8 +45,8 @@ type State struct {
 	Reset int64
 }
 
-// A Decision is what an engine decided about one request. It is a value: it shares
-// nothing but the Plan.
+// A Decision is what an engine decided about one request. It is a value: its
+// copies share the Plan and the reason of a ban, which nothing changes, and nothing else.
 //
 // At 12:00:43 UTC an owner has used 59 units of this minute and 400 of this day, and
 // sends two requests of one unit each:

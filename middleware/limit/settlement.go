@@ -89,8 +89,9 @@ func (r *Settlement) Caller() ratelimit.Caller {
 // shadow mode, its caller is unlimited without [ratelimit.Caller.Also], or it was let pass
 // because the engine failed.
 //
-// Settle takes half a second at most, and goes on if ctx ends, so that a client cannot
-// avoid the charge by disconnecting. After an error that wraps [ratelimit.ErrUnavailable] the
+// Settle waits for calls about the same request that began before it, and then takes half a
+// second at most. It goes on if ctx ends, so that a client cannot avoid the charge by
+// disconnecting. After an error that wraps [ratelimit.ErrUnavailable] the
 // difference may have been counted or not; Settle can be called again, and within ten minutes
 // counts it once.
 // The error wraps [ratelimit.ErrInvalid] if actual is negative or the Settlement nil, and also
