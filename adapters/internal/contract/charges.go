@@ -182,31 +182,53 @@ func TestCharges(t *testing.T, a Kind) {
 	for _, protocol := range a.Protocols {
 		for _, method := range every {
 			t.Run(protocol+method, func(t *testing.T) {
-				fair, never := newKindsTest(t, false, a), newKindsTest(t, true, a)
+				m := methodTest{protocol, method, newKindsTest(t, false, a), newKindsTest(t, true, a)}
 				for _, c := range clients {
-					correct := slices.Contains(c.correct, method)
-					for end, back := range everyEnd() {
-						switch {
-						case c.framed && protocol == "connect" && method == Unary:
-						case correct:
-							if used, decided := fair.charged(t, protocol, method, c, "hello", end); decided != 1 || (used == 0) != back {
-								t.Errorf("%s, and the handler ends with %+v: %d of %d units stay charged, given back: %t", c.name, end, used, decided, back)
-							}
-						case back || end.Text == "EOF":
-							if used, decided := never.charged(t, protocol, method, c, "hello", end); used != decided {
-								t.Errorf("%s, and the handler ends with %+v: %d of %d units stay charged", c.name, end, used, decided)
-							}
-						}
+					if unframed := protocol == "connect" && method == Unary; unframed && c.framed {
+						continue
 					}
+					m.test(t, c)
 				}
-				// A message that is not UTF-8 cannot be sent, and no deadline is a reason.
-				for end, message := range map[End]string{{}: "\xff", {Code: 4}: "hello", {Text: "deadline"}: "hello"} {
-					used, decided := never.charged(t, protocol, method, clients[0], message, end)
-					if encodedLater := method == Unary && message == "\xff"; (used != 1 || decided != 1) && !encodedLater {
-						t.Errorf("%q and %+v: %d of %d units stay charged", message, end, used, decided)
-					}
-				}
+				m.testServerFaults(t)
 			})
+		}
+	}
+}
+
+// A methodTest has two services of a protocol, and the method that is called.
+type methodTest struct {
+	protocol, method string
+
+	fair  *kindsTest // gives back what the server has failed to serve
+	never *kindsTest // ChargeIf is always false
+}
+
+// test calls the method with a handler that ends in every way. It sends calls that are not
+// correct only to handlers that end as if it was the fault of the server.
+func (m methodTest) test(t *testing.T, c client) {
+	t.Helper()
+	for end, back := range everyEnd() {
+		switch {
+		case slices.Contains(c.correct, m.method):
+			if used, decided := m.fair.charged(t, m.protocol, m.method, c, "hello", end); decided != 1 || (used == 0) != back {
+				t.Errorf("%s, and the handler ends with %+v: %d of %d units stay charged, given back: %t", c.name, end, used, decided, back)
+			}
+		case back || end.Text == "EOF":
+			if used, decided := m.never.charged(t, m.protocol, m.method, c, "hello", end); used != decided {
+				t.Errorf("%s, and the handler ends with %+v: %d of %d units stay charged", c.name, end, used, decided)
+			}
+		}
+	}
+}
+
+// testServerFaults makes correct calls whose response is not UTF-8, which cannot be sent, or
+// ends with a deadline that the client has not set.
+func (m methodTest) testServerFaults(t *testing.T) {
+	t.Helper()
+	for end, message := range map[End]string{{}: "\xff", {Code: 4}: "hello", {Text: "deadline"}: "hello"} {
+		used, decided := m.never.charged(t, m.protocol, m.method, clients[0], message, end)
+		if encodedLater := m.method == Unary && message == "\xff"; (used != 1 || decided != 1) && !encodedLater {
+			t.Errorf("%q and %+v: %d of %d units stay charged", message, end, used, decided)
 		}
 	}
 }
