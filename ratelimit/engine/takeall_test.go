@@ -256,6 +256,7 @@ func TestDecidingShowsWhatRefusesNext(t *testing.T) {
 
 func TestCheckAll(t *testing.T) {
 	valid := charges(1)
+	burst := ratelimit.MustPlan("burst", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(3))
 	nine := make([]ratelimit.Charge, plan.MaxCharges+1)
 	for i := range nine {
 		nine[i] = ratelimit.Charge{Subject: string(rune('a' + i)), Plan: user, Cost: 1}
@@ -277,6 +278,7 @@ func TestCheckAll(t *testing.T) {
 		{"no subject", []ratelimit.Charge{valid[0], {Plan: user, Cost: 1}}, 2, ratelimit.ErrInvalid},
 		{"no cost", []ratelimit.Charge{valid[0], {Subject: "b", Plan: user}}, 2, ratelimit.ErrInvalid},
 		{"a cost over a limit", []ratelimit.Charge{valid[0], {Subject: "b", Plan: user, Cost: 3}}, 2, ratelimit.ErrCostExceedsLimit},
+		{"a cost over a burst", []ratelimit.Charge{valid[0], {Subject: "b", Plan: burst, Cost: 4}}, 2, ratelimit.ErrCostExceedsLimit},
 	} {
 		if err := engine.CheckAll(test.charges, make([]ratelimit.Decision, test.room)); !errors.Is(err, test.want) {
 			t.Errorf("%s: got error %v, want one that wraps %v", test.name, err, test.want)

@@ -20,57 +20,6 @@ func (e *engineTest) multiTaker() engine.MultiTaker {
 	return m
 }
 
-// takeAll makes the charges, and returns the decisions.
-func (e *engineTest) takeAll(charges ...ratelimit.Charge) []ratelimit.Decision {
-	e.Helper()
-	decisions := make([]ratelimit.Decision, len(charges))
-	for i := range decisions { // what was there before must not matter
-		decisions[i] = ratelimit.Decision{Outcome: banned, Struck: true, Applicable: 3, RetryAfter: 1, BanEnds: 1, StrikesLeft: 99}
-	}
-	if err := e.multiTaker().TakeAll(ctx, charges, decisions); err != nil {
-		e.Fatalf("TakeAll: %v", err)
-	}
-	for i := range decisions {
-		d := &decisions[i]
-		if d.Plan != charges[i].Plan || d.Cost != charges[i].Cost || d.Time != decisions[0].Time {
-			e.Errorf("decision %d has the plan %v, the cost %d and the time %d; want %v, %d, and the time of the first, %d",
-				i+1, d.Plan, d.Cost, d.Time, charges[i].Plan, charges[i].Cost, decisions[0].Time)
-		}
-		if d.Outcome == ratelimit.Skipped {
-			if d.RetryAfter != 0 || d.Struck || d.BanEnds != 0 {
-				e.Errorf("a skipped charge must not be denied: got %+v", *d)
-			}
-			continue
-		}
-		e.check(d)
-	}
-	return decisions
-}
-
-func (e *engineTest) wantAll(step string, decisions []ratelimit.Decision, outcome []ratelimit.Outcome, remaining []int64) {
-	e.Helper()
-	for i, d := range decisions {
-		e.want(fmt.Sprint(step, ", charge ", i+1), d, outcome[i], remaining[i])
-	}
-}
-
-func testTakeAll(e *engineTest) {
-	user, org, all := plan(ratelimit.PerDay(5)), plan(ratelimit.PerHour(100), ratelimit.PerDay(7)), plan(ratelimit.PerDay(1000))
-	group := func(name string, cost int64) []ratelimit.Charge {
-		return []ratelimit.Charge{{Subject: name, Plan: user, Cost: cost}, {Subject: "org", Plan: org, Cost: cost}, {Subject: "all", Plan: all, Cost: 2 * cost}}
-	}
-	type outcomes = []ratelimit.Outcome
-	const skipped = ratelimit.Skipped
-	e.wantAll("subjects never seen", e.takeAll(group("ann", 3)...), outcomes{allowed, allowed, allowed}, []int64{2, 4, 994})
-	e.wantAll("one has no room", e.takeAll(group("ann", 3)...), outcomes{limited, skipped, skipped}, []int64{2, 4, 994})
-	e.wantAll("another has none", e.takeAll(group("bob", 5)...), outcomes{skipped, limited, skipped}, []int64{5, 4, 994})
-	e.wantAll("the others had nothing taken", e.takeAll(group("bob", 3)...), outcomes{allowed, allowed, allowed}, []int64{2, 1, 988})
-	e.wantAll("two have no room", e.takeAll(group("ann", 4)...), outcomes{limited, limited, skipped}, []int64{2, 1, 988})
-	e.wantAll("one charge", e.takeAll(group("ann", 1)[:1]...), outcomes{allowed}, []int64{1})
-	e.want("a skipped subject has all it had", e.takeN("all", all, 1), allowed, 987)
-	e.want("a subject that was only skipped has used nothing", e.takeN("org", org, 1), allowed, 0)
-}
-
 func testWrongGroups(e *engineTest) {
 	m, p := e.multiTaker(), plan(ratelimit.PerDay(10))
 	good := ratelimit.Charge{Subject: "a", Plan: p, Cost: 1}

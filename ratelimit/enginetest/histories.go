@@ -56,7 +56,7 @@ func runHistory(t *testing.T, newEngine func(t *testing.T, start time.Time) Engi
 	r.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
 	h := history{
 		rand: r, engine: tested, model: NewModel(clock.Now).(*model), clock: clock, latest: start, plans: plans,
-		loyal: seed/4%2 == 1, back: 12 * time.Second, far: slices.ContainsFunc(plans, isCalendar),
+		loyal: seed/4%2 == 1, back: 12 * time.Second, far: slices.ContainsFunc(plans, isCalendar), inOrder: gaps.InOrder,
 	}
 	if gaps.Forgets {
 		h.back = 0
@@ -82,7 +82,9 @@ type history struct {
 	loyal  bool          // each subject has a plan, and rarely another one
 	back   time.Duration // how far the clock steps back
 	far    bool          // some windows are calendar windows, which are long
-	log    []string
+	// inOrder says that the engine makes several charges one after the other.
+	inOrder bool
+	log     []string
 
 	admitted []charge    // some, to adjust them
 	leases   []charge    // some, to give back what was not spent

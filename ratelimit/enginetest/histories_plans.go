@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+	_ "time/tzdata" // the promises are the same where the system has no time zones
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -18,6 +19,19 @@ var historyPenalty = ratelimit.Penalty{
 var hardPenalty = ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 
 var berlin, tokyo, havana = zone("Europe/Berlin"), zone("Asia/Tokyo"), zone("America/Havana")
+
+// zone returns a time zone that the package time/tzdata has.
+func zone(name string) *time.Location {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		panic(err)
+	}
+	return loc
+}
+
+func date(y int, m time.Month, d, hour, minute int) time.Time {
+	return time.Date(y, m, d, hour, minute, 0, 0, time.UTC)
+}
 
 func sec(limit int64, s int) ratelimit.Quota {
 	return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}

@@ -78,7 +78,7 @@ func (h *history) take(subject string, plan *ratelimit.Plan) string {
 
 // takeAll charges some of the subjects together.
 func (h *history) takeAll() string {
-	if _, ok := h.engine.Limiter.(engine.MultiTaker); !ok {
+	if _, ok := h.engine.Limiter.(engine.MultiTaker); !ok || h.inOrder {
 		return ""
 	}
 	charges, text := make([]ratelimit.Charge, 1+h.rand.IntN(3)), "take all"
@@ -91,6 +91,9 @@ func (h *history) takeAll() string {
 	var made [3]charge
 	diff := h.agree(text, func(l ratelimit.Limiter) (any, error) {
 		var decisions [len(made)]ratelimit.Decision
+		for i := range charges { // what was there before must not matter
+			decisions[i] = ratelimit.Decision{Outcome: banned, Struck: true, Applicable: 3, RetryAfter: 1, BanEnds: 1, StrikesLeft: 99}
+		}
 		err := ratelimit.TakeAll(ctx, l, charges, decisions[:len(charges)])
 		for i, d := range decisions {
 			*h.of(&made[i], l) = d

@@ -2,11 +2,8 @@ package enginetest
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -14,12 +11,8 @@ import (
 )
 
 var leases = []promise{
-	{name: "leases a share", test: testLease,
-		text: "Lease charges a request, and a share of at most half of what every quota has left after it"},
 	{name: "refuses wrong leases", test: testWrongLeases,
 		text: "Lease with a wrong plan, subject, cost or wrong terms is an error that wraps ErrInvalid, and charges nothing"},
-	{name: "gives back a share", test: testLeaseBack, needsClock: true,
-		text: "Lease first gives back to the windows of an earlier answer that are open, and to no others"},
 	{name: "gives back nothing to a subject that was reset", test: testLeaseReset,
 		text: "units that were charged before a Reset are not given back after it; every answer tells which is which"},
 	{name: "never leases more than the limit", test: testConcurrentLeases,
@@ -40,59 +33,6 @@ func (e *engineTest) lease(subject string, p *ratelimit.Plan, cost int64, terms 
 func unspent(d ratelimit.Decision, units int64) engine.Terms {
 	d.Cost = units
 	return engine.Terms{Back: &d}
-}
-
-func testLease(e *engineTest) {
-	two := plan(ratelimit.PerHour(100), ratelimit.PerDay(60))
-	wide := plan(ratelimit.PerHour(fixedwindow.MaxUnits), ratelimit.PerDay(1<<40))
-	smooth := plan(ratelimit.PerDay(10), ratelimit.PerHour(7).Smooth(5))
-	if e.gaps.OneQuota {
-		two, wide = plan(ratelimit.PerDay(60)), plan(ratelimit.PerDay(1<<40))
-	}
-	for i, test := range []struct {
-		name             string
-		plan             *ratelimit.Plan
-		used, cost, more int64
-		outcome          ratelimit.Outcome
-		charged          int64
-	}{
-		{"no share", two, 0, 3, 0, allowed, 3},
-		{"half of 59", two, 0, 1, 1000, allowed, 30},
-		{"half of what is left of the second quota", two, 40, 1, math.MaxInt64, allowed, 10},
-		{"of one unit, none", two, 58, 1, 8, allowed, 1},
-		{"nothing left", two, 60, 1, 8, limited, 1},
-		{"a share alone", two, 0, 0, 8, allowed, 8},
-		{"half of two alone", two, 58, 0, 8, allowed, 1},
-		{"half of what 32 bits do not hold", wide, 1 << 39, 1, math.MaxInt64, allowed, 1 + (1<<39-1)/2},
-		{"a request under a smooth quota", smooth, 1, 2, 0, allowed, 2},
-		{"nothing of a smooth quota", smooth, 5, 0, 0, limited, 0},
-	} {
-		if test.plan == smooth && (e.gaps.NoSmooth || e.gaps.OneQuota) {
-			continue
-		}
-		subject := fmt.Sprint("lease ", i)
-		if test.used > 0 {
-			e.takeN(subject, test.plan, test.used)
-		}
-		d := e.lease(subject, test.plan, test.cost, engine.Terms{More: test.more})
-		left := mostOf(test.plan) - test.used
-		if test.outcome == allowed {
-			left -= test.charged
-		}
-		e.want(test.name, d, test.outcome, left)
-		if d.Cost != test.charged || d.Plan != test.plan {
-			e.Errorf("%s: the decision has the cost %d and the plan %v, want %d and %v", test.name, d.Cost, d.Plan, test.charged, test.plan)
-		}
-		if test.outcome == limited && d.RetryAfter <= time.Millisecond {
-			e.Errorf("%s: Retry-After is %v, want until the window ends", test.name, d.RetryAfter)
-		}
-		if p, ok := e.engine.Limiter.(engine.Peeker); ok {
-			d, err := p.Peek(ctx, subject, test.plan)
-			if err != nil || d.Remaining() != left {
-				e.Errorf("%s: then %d units are left (%v), want %d", test.name, d.Remaining(), err, left)
-			}
-		}
-	}
 }
 
 func testWrongLeases(e *engineTest) {
@@ -126,33 +66,6 @@ func testWrongLeases(e *engineTest) {
 		if !d.Allowed() || d.Cost != cost {
 			e.Errorf("under a plan without quotas: got %v with the cost %d, want allowed with %d, and no share", d.Outcome, d.Cost, cost)
 		}
-	}
-}
-
-func testLeaseBack(e *engineTest) {
-	p, other := plan(ratelimit.PerMinute(100)), plan(ratelimit.PerDay(1000))
-	d := e.lease("a", p, 1, engine.Terms{More: 30})
-	e.want("31 units", d, allowed, 69)
-	d = e.lease("a", p, 1, engine.Terms{More: 1000, Back: unspent(d, 10).Back})
-	e.want("10 come back before the next ones are charged", d, allowed, 39)
-	e.want("all that are left", e.lease("a", p, 0, unspent(d, 39)), allowed, 78)
-	e.want("none", e.lease("a", p, 0, unspent(d, 0)), allowed, 78)
-	e.takeN("full", p, 100)
-	denied := e.lease("full", p, 50, engine.Terms{})
-	e.want("a refusal gives nothing back", e.lease("full", p, 1, unspent(denied, 50)), limited, 0)
-	e.want("what comes back is there for the request", e.lease("a", p, 79, unspent(d, 1)), allowed, 0)
-	e.takeN("b", p, 100)
-	d = e.lease("b", p, 0, engine.Terms{More: 8})
-	e.want("nothing to give back", e.lease("b", p, 1, unspent(d, 5)), limited, 0)
-
-	if !e.gaps.UsagePerPlan && !e.gaps.RollingWindows {
-		e.takeN("c", other, 1)
-		d = e.lease("c", p, 1, engine.Terms{More: 40})
-		e.want("the window of another plan is charged", e.takeN("c", other, 1), allowed, 957)
-		e.advance(time.Minute)
-		e.takeN("c", p, 60)
-		e.want("a minute that has ended, and a day that has not", e.lease("c", other, 0, unspent(d, 30)), allowed, 1000-1-11-1-60)
-		e.want("the next minute keeps what it was charged", e.takeN("c", p, 1), allowed, 39)
 	}
 }
 

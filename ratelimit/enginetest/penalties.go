@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,100 +39,6 @@ func (e *engineTest) provoke(p *ratelimit.Plan) ratelimit.Decision {
 	return e.take(p)
 }
 
-func testBan(e *engineTest) {
-	p := strict(penalty())
-	e.take(p)
-	for i, want := range []int{3, 2, 1, 0} {
-		if d := e.take(p); d.Outcome != limited || d.StrikesLeft != want {
-			e.Fatalf("limited request %d: got %v with %d strikes left, want limited with %d", i+1, d.Outcome, d.StrikesLeft, want)
-		}
-		e.advance(2 * time.Second)
-	}
-	d := e.take(p)
-	e.want("one strike too many", d, banned, 0)
-	ends := e.now.Add(time.Minute + time.Second - 1).Truncate(time.Second)
-	if d.BanEnds != ends.Unix() {
-		e.Errorf("the ban ends at %d, want %d", d.BanEnds, ends.Unix())
-	}
-	if hour := time.Unix(d.States[0].Reset, 0).Sub(e.now); d.RetryAfter != hour {
-		e.Errorf("RetryAfter is %v, want %v: the hour outlasts the ban", d.RetryAfter, hour)
-	}
-	e.advance(50 * time.Second)
-	for range 5 {
-		if again := e.take(p); again.BanEnds != d.BanEnds {
-			e.Fatalf("a request during the ban moved its end from %d to %d", d.BanEnds, again.BanEnds)
-		}
-	}
-	e.engine.Set(ends.Add(-time.Millisecond))
-	e.want("just before the ban ends", e.take(p), banned, 0)
-	e.engine.Set(ends)
-	e.want("when the ban ends the quota is still used up", e.take(p), limited, 0)
-}
-
-// A step is some requests at one time, and what each is answered.
-type step struct {
-	after   time.Duration // since the step before
-	times   int
-	outcome ratelimit.Outcome
-	struck  bool
-	left    int // strikes, afterwards
-}
-
-// testStrikes has requests of clients under a plan of one request an hour.
-func testStrikes(e *engineTest) {
-	const sec, never = time.Second, false
-	noGrace := penalty()
-	noGrace.Decay, noGrace.Grace = 20*sec, 0
-	provoked := []step{{0, 1, allowed, never, 3}, {0, 1, limited, false, 3}, {3 * sec, 1, limited, true, 2},
-		{0, 1, limited, true, 1}, {0, 1, limited, true, 0}, {0, 1, banned, true, 0}}
-	for _, test := range []struct {
-		name    string
-		start   time.Time
-		penalty ratelimit.Penalty
-		steps   []step
-	}{
-		{"what was in flight is no strike", start, penalty(), []step{{0, 1, allowed, never, 3}, {0, 50, limited, false, 3},
-			{1999 * time.Millisecond, 1, limited, false, 3}, {time.Millisecond, 1, limited, true, 2}}},
-		{"one strike is forgotten for each Decay", start, noGrace, []step{{0, 1, allowed, never, 3}, {0, 1, limited, true, 2},
-			{0, 1, limited, true, 1}, {19 * sec, 1, limited, true, 0}, {sec, 1, limited, true, 0}, {60 * sec, 1, limited, true, 2}, {19 * sec, 1, limited, true, 1}}},
-		{"an admission clears all", date(2026, time.March, 1, 12, 59).Add(50 * sec), penalty(), []step{{0, 1, allowed, never, 3},
-			{3 * sec, 1, limited, false, 3}, {3 * sec, 1, limited, true, 2}, {0, 1, limited, true, 1}, {4 * sec, 1, allowed, never, 3}}},
-		{"requests during a ban are none, and the window has had its grace", start, penalty(), append(slices.Clone(provoked),
-			step{0, 3, banned, false, 0}, step{60750 * time.Millisecond, 1, limited, true, 2})},
-		{"a ban that was over does not return", start, penalty(), append(slices.Clone(provoked),
-			step{61750 * time.Millisecond, 1, limited, true, 2}, step{-30 * sec, 1, limited, true, 1})},
-		{"a ban is forgotten in a window", date(2026, time.March, 1, 23, 50), penalty(), append(slices.Clone(provoked),
-			step{3*time.Hour - 3*sec, 1, allowed, never, 3}, step{0, 1, limited, false, 3}, step{2 * time.Minute, 1, limited, true, 2})},
-	} {
-		p := strict(test.penalty)
-		e.set(test.start)
-		for i, s := range test.steps {
-			e.advance(s.after)
-			for range s.times {
-				d := e.takeN(test.name, p, 1)
-				if d.Outcome != s.outcome || d.Struck != s.struck || d.StrikesLeft != s.left {
-					e.Fatalf("%s, step %d: got %v, struck %v, with %d strikes left, want %v, %v, with %d",
-						test.name, i+1, d.Outcome, d.Struck, d.StrikesLeft, s.outcome, s.struck, s.left)
-				}
-			}
-		}
-	}
-	e.set(start) // a refusal is remembered until all windows have ended that were open then
-	minute, hour := ratelimit.MustPlan("minute", penalty(), ratelimit.PerMinute(1)), strict(penalty())
-	for subject, plans := range map[string][3]*ratelimit.Plan{"before": {minute, minute, hour}, "within": {hour, minute, minute}} {
-		for _, p := range plans {
-			e.takeN(subject, p, 1)
-		}
-	}
-	e.advance(3 * time.Minute)
-	e.wantStruck("the refusal before the hour began is forgotten", e.takeN("before", hour, 1), false)
-	e.wantStruck("the refusal within the hour is not", e.takeN("within", hour, 1), true)
-	e.want("shadow mode gives no strikes", e.takeN("shadow", strict(penalty()).WithoutPenalty(), 1), allowed, 0)
-	for range 5 {
-		e.wantStruck("shadow mode gives no strikes", e.takeN("shadow", strict(penalty()).WithoutPenalty(), 1), false)
-	}
-}
-
 func testBanClockBack(e *engineTest) {
 	p := strict(penalty())
 	for _, step := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 25 * time.Hour} {
@@ -159,25 +64,6 @@ func testBanClockBack(e *engineTest) {
 			e.Errorf("back by %v: the ban goes on after its end", step)
 		}
 		e.advance(48 * time.Hour)
-	}
-}
-
-// banLength returns the length of the ban that d started now.
-func (e *engineTest) banLength(d ratelimit.Decision) time.Duration {
-	return time.Unix(d.BanEnds, 0).Sub(e.now).Truncate(time.Second)
-}
-
-func testGrowth(e *engineTest) {
-	p := strict(penalty())
-	for i, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
-		if d := e.provoke(p); d.Outcome != banned || e.banLength(d) != want {
-			e.Fatalf("ban %d: got %v for %v, want banned for %v", i+1, d.Outcome, e.banLength(d), want)
-		}
-		e.advance(time.Hour)
-	}
-	e.advance(9 * time.Hour) // with the hour before, three times the quiet time of three hours
-	if d := e.provoke(p); e.banLength(d) != 4*time.Minute {
-		e.Errorf("the ban after three steps were forgiven lasts %v, want 4m", e.banLength(d))
 	}
 }
 
