@@ -302,6 +302,22 @@ func TestShareEndsInTime(t *testing.T) {
 	}
 }
 
+// The time until a share ends counts from the question, however late the answer comes.
+func TestShareOfALateAnswer(t *testing.T) {
+	r := newRig(t)
+	p := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10_000))
+	r.clock.Set(start.Add(58900 * time.Millisecond))
+	r.take(p, 100)
+	r.fake.late(func() { r.clock.Advance(700 * time.Millisecond) })
+	if r.take(p, 100); r.held() == 0 {
+		t.Fatalf("%+v, want a share", r.Stats())
+	}
+	r.clock.Set(start.Add(time.Minute))
+	if d := r.take(p, 1); d.States[0].Reset != start.Add(2*time.Minute).Unix() {
+		t.Errorf("a request of the next minute is decided with %+v", d.States[0])
+	}
+}
+
 // A share that is not used before its window ends is given back to the day.
 func TestShareOfAnEndedWindow(t *testing.T) {
 	r := newRig(t)
