@@ -19,6 +19,27 @@ const (
 	MaxLength = 366 * 24 * time.Hour // from one second
 )
 
+// A Kind tells the windows of a subject apart: usage belongs to a subject and a kind. The kind
+// of fixed windows is their length, of calendar windows [Day] or [Month], and of a smooth quota
+// its window with a minus sign. In the order of kinds, smooth quotas come first.
+type Kind time.Duration
+
+// KindOf returns the kind of which Seconds returns so many.
+func KindOf(seconds int64) Kind { return Kind(seconds) * Kind(time.Second) }
+
+// Seconds returns k as a number of seconds: less than 0 if it is of a smooth quota.
+func (k Kind) Seconds() int64 { return int64(k) / int64(time.Second) }
+
+// IsSmooth reports whether k is of a smooth quota, which has a bucket in place of windows.
+func (k Kind) IsSmooth() bool { return k < 0 }
+
+// IsCalendar reports whether k is of calendar windows.
+func (k Kind) IsCalendar() bool { return IsCalendar(time.Duration(k)) }
+
+// Length returns how long the windows are: of calendar windows at most, and of a smooth quota
+// the time in which its whole limit comes back.
+func (k Kind) Length() time.Duration { return time.Duration(max(k, -k)) }
+
 // A Window is one window of a subject.
 type Window struct {
 	Length uint32 // in seconds; 0: there is none
@@ -75,14 +96,14 @@ func Name(length time.Duration) string {
 	return strconv.FormatInt(int64(length/time.Second), 10) + "s"
 }
 
-// KindName returns the name of a kind of windows in header fields and metrics, where a plan
-// may have both kinds of days, and fixed windows and a smooth quota of one length.
-func KindName(kind time.Duration) string {
+// Name returns the name of a kind in header fields and metrics, where a plan may have both kinds
+// of days, and fixed windows and a smooth quota of one length.
+func (k Kind) Name() string {
 	switch {
-	case kind < 0:
-		return "smooth-" + Name(-kind)
-	case kind == Day:
+	case k.IsSmooth():
+		return "smooth-" + Name(k.Length())
+	case k == Kind(Day):
 		return "local-day"
 	}
-	return Name(kind)
+	return Name(k.Length())
 }

@@ -115,7 +115,7 @@ func addDraft(policy string, b []byte, d *ratelimit.Decision) (string, []byte) {
 
 // policyName is the name of the i-th quota of p in the draft's fields.
 func policyName(p *ratelimit.Plan, i int) string {
-	name := fixedwindow.KindName(engine.Of(p).Kind(i))
+	name := fixedwindow.Kind(engine.Of(p).Kind(i)).Name()
 	if p.Scope() != "" {
 		name = p.Scope() + "-" + name
 	}

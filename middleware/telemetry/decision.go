@@ -207,7 +207,7 @@ func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
 	defer p.mu.Unlock()
 	name := other
 	if p.pairs < maxPairs {
-		name = fixedwindow.KindName(window)
+		name = fixedwindow.Kind(window).Name()
 	} else {
 		window = otherWindow
 	}

@@ -14,20 +14,36 @@ import (
 // its plan, and those of a plan it had before that have not ended.
 const maxWindows = 2 * engine.MaxQuotas
 
-// A window is one window of an account, or a smooth quota; see smooth.go. Its four fields
-// fit into registers.
-type window struct {
-	length time.Duration // negative: of a smooth quota
-	limit  int64         // the smallest that it was measured against, rounded down by roundLimit; noLimit before a charge
-	used   int64         // units, at most fixedwindow.MaxUnits; of a smooth quota read by rounded
-	end    unixSecond    // of a smooth quota: when its bucket is full, rounded up
+// kindOf returns the kind of the plan's i-th quota.
+func kindOf(plan *ratelimit.Plan, i int) fixedwindow.Kind {
+	return fixedwindow.Kind(engine.Of(plan).Kind(i))
 }
+
+// quotaOf returns the number of the plan's quota that has a kind, or -1.
+func quotaOf(plan *ratelimit.Plan, kind fixedwindow.Kind) int {
+	return engine.Of(plan).Find(time.Duration(kind))
+}
+
+// A window is one window of an account, or the bucket of a smooth quota, whose fields the
+// functions of smooth.go read and write. There are four fields, since so many fit into registers.
+type window struct {
+	kind  fixedwindow.Kind
+	limit int64      // the smallest that it was measured against, rounded down by roundLimit, or notBegun
+	used  int64      // units, at most fixedwindow.MaxUnits
+	end   unixSecond // from then on it means nothing
+}
+
+// notBegun is the limit of a window that has not begun: nothing was charged to it. A denied
+// request leaves such windows to the next one. It is above every limit.
+const notBegun = fixedwindow.MaxUnits + 1
+
+func (w *window) begun() bool { return w.limit < notBegun }
 
 // open reports whether now lies in the window. It does not if the window is
 // over, nor if the clock stepped back to a time before it, and never of a smooth quota.
 func (w window) open(now instant) bool {
 	left := w.end.instant().since(now)
-	return left > 0 && left <= w.length
+	return left > 0 && left <= time.Duration(w.kind)
 }
 
 // fits reports whether one word counts so many units more, whatever the limit.
@@ -38,7 +54,7 @@ func (w window) fits(cost int64) bool { return cost <= maxNarrow-w.used }
 type account struct {
 	count  uint32 // all units ever charged, modulo 2³²
 	n      int
-	all    [maxWindows]window // n of them, by length
+	all    [maxWindows]window // n of them, in the order of their kinds
 	coming int64              // units that are charged once there is room for the account
 }
 
@@ -64,7 +80,7 @@ func (a *account) read(l *layout, s slot, m meter) {
 // under another plan.
 func (a *account) write(s slot, l *layout) {
 	for i, w := range a.windows() {
-		if !w.begun() && fixedwindow.IsCalendar(w.length) {
+		if !w.begun() && w.kind.IsCalendar() {
 			w.end = 0
 		}
 		switch second := l.secondWord(i); {
@@ -83,7 +99,7 @@ func (a *account) write(s slot, l *layout) {
 func (a *account) layout() (l layout) {
 	l.n = a.n
 	for i, w := range a.windows() {
-		l.lengths[i], l.limits[i] = w.length, w.limit
+		l.kinds[i], l.limits[i] = w.kind, w.limit
 		if !w.isSmooth() && !w.fits(a.coming) {
 			l.wide |= 1 << i
 		}
@@ -100,7 +116,7 @@ func (a *account) expire(now instant) {
 	kept := 0
 	for _, w := range a.windows() {
 		if !w.isSmooth() { // rollSmooth limits those of the plan
-			w.end = min(w.end, latestEnd(now, w.length))
+			w.end = min(w.end, w.latestEnd(now))
 		}
 		if w.inUse(now) {
 			a.all[kept] = w
@@ -118,25 +134,21 @@ func (w *window) inUse(now instant) bool {
 	return w.end.instant() > now && w.begun()
 }
 
-// noLimit is the limit of a window that has not begun: nothing was charged to it. A denied
-// request leaves such windows to the next one.
-const noLimit = fixedwindow.MaxUnits + 1
-
-func (w *window) begun() bool { return w.limit < noLimit }
-
 // roll brings the account, which has been expired, to plan: it opens the windows of the plan
 // that are missing, and measures all windows of the plan that have begun against its limits.
 func (a *account) roll(now instant, plan *ratelimit.Plan) {
 	for i := range engine.Of(plan).Len() {
-		if engine.Of(plan).Kind(i) < 0 {
+		kind := kindOf(plan, i)
+		if kind.IsSmooth() {
 			a.rollSmooth(now, plan, i)
 			continue
 		}
-		if w := a.window(engine.Of(plan).Kind(i)); w != nil {
+		if w := a.window(kind); w != nil {
 			w.measure(plan, i)
 			continue
 		}
-		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: unixSecond(engine.Of(plan).WindowEnd(i, int64(now)))})
+		end := unixSecond(engine.Of(plan).WindowEnd(i, int64(now)))
+		a.openWindow(plan, window{kind: kind, limit: notBegun, end: end})
 	}
 }
 
@@ -150,7 +162,7 @@ func (w *window) measure(plan *ratelimit.Plan, i int) {
 func (a *account) begin(plan *ratelimit.Plan, cost int64) {
 	a.coming = cost
 	for i := range engine.Of(plan).Len() {
-		if w := a.window(engine.Of(plan).Kind(i)); !w.isSmooth() {
+		if w := a.window(kindOf(plan, i)); !w.isSmooth() {
 			w.measure(plan, i)
 		}
 	}
@@ -165,10 +177,10 @@ func (a *account) openWindow(plan *ratelimit.Plan, w window) *window {
 	return a.insert(w)
 }
 
-// insert puts a window in its place by length.
+// insert puts a window in its place in the order of kinds.
 func (a *account) insert(w window) *window {
 	i := 0
-	for i < a.n && a.all[i].length < w.length {
+	for i < a.n && a.all[i].kind < w.kind {
 		i++
 	}
 	copy(a.all[i+1:a.n+1], a.all[i:a.n])
@@ -187,7 +199,7 @@ func (a *account) remove(i int) {
 func (a *account) replaceable(plan *ratelimit.Plan) int {
 	first := -1
 	for i, w := range a.windows() {
-		if engine.Of(plan).Find(w.length) >= 0 {
+		if quotaOf(plan, w.kind) >= 0 {
 			continue
 		}
 		if first < 0 || w.end < a.all[first].end || w.end == a.all[first].end && a.all[first].isSmooth() {
@@ -197,10 +209,10 @@ func (a *account) replaceable(plan *ratelimit.Plan) int {
 	return first
 }
 
-// window returns the window of the given length, or nil.
-func (a *account) window(length time.Duration) *window {
+// window returns the window of a kind, or nil.
+func (a *account) window(kind fixedwindow.Kind) *window {
 	for i := range a.windows() {
-		if a.all[i].length == length {
+		if a.all[i].kind == kind {
 			return &a.all[i]
 		}
 	}
@@ -212,7 +224,7 @@ func (a *account) window(length time.Duration) *window {
 func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	fits = true
 	for i := range engine.Of(d.Plan).Len() {
-		w := a.window(engine.Of(d.Plan).Kind(i))
+		w := a.window(kindOf(d.Plan, i))
 		if w.isSmooth() {
 			a.smoothState(d, i)
 		} else {
@@ -240,7 +252,7 @@ func (a *account) charge(d *ratelimit.Decision) {
 	for i := range a.windows() {
 		if w := &a.all[i]; !w.isSmooth() {
 			w.add(d.Cost)
-			if engine.Of(d.Plan).Find(w.length) < 0 {
+			if quotaOf(d.Plan, w.kind) < 0 {
 				d.Receipt.Others[others] = w.receipt()
 				others++
 			}
@@ -248,7 +260,7 @@ func (a *account) charge(d *ratelimit.Decision) {
 	}
 	for i := range engine.Of(d.Plan).Len() {
 		d.States[i].Remaining -= d.Cost
-		if engine.Of(d.Plan).Kind(i) < 0 {
+		if kindOf(d.Plan, i).IsSmooth() {
 			a.chargeSmooth(d, i)
 		}
 	}
@@ -256,7 +268,7 @@ func (a *account) charge(d *ratelimit.Decision) {
 
 // receipt is what the receipt of a charge has of a window of another plan.
 func (w *window) receipt() fixedwindow.Window {
-	return fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+	return fixedwindow.Window{Length: uint32(w.kind.Seconds()), End: uint32(w.end)}
 }
 
 // add adds units, up to fixedwindow.MaxUnits in all.
@@ -267,9 +279,9 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 	a, now := &s.account, s.now
 	a.expire(now)
 	for i := range engine.Of(d.Plan).Len() {
-		switch kind, end := engine.Of(d.Plan).Kind(i), unixSecond(d.States[i].Reset); {
+		switch kind, end := kindOf(d.Plan, i), unixSecond(d.States[i].Reset); {
 		case end == 0:
-		case kind < 0:
+		case kind.IsSmooth():
 			s.adjustSmooth(d, i, units)
 		default:
 			a.adjustWindow(d, window{kind, roundLimit(engine.Of(d.Plan).Limit(i)), units, end}, now)
@@ -277,7 +289,7 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 	}
 	for _, o := range d.Receipt.Others {
 		if o.Length > 0 {
-			a.adjustWindow(d, window{time.Duration(o.Length) * time.Second, fixedwindow.MaxUnits, units, unixSecond(o.End)}, now)
+			a.adjustWindow(d, window{fixedwindow.KindOf(int64(o.Length)), fixedwindow.MaxUnits, units, unixSecond(o.End)}, now)
 		}
 	}
 }
@@ -285,8 +297,8 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 // openedLater reports whether w was opened after a charge. Calendar windows that are open
 // at once can end at different times, and units are added where that is in doubt.
 func openedLater(w, charged *window) bool {
-	if fixedwindow.IsCalendar(w.length) {
-		return charged.used < 0 && w.end-charged.end >= unixSecond(fixedwindow.Apart(w.length))
+	if w.kind.IsCalendar() {
+		return charged.used < 0 && w.end-charged.end >= unixSecond(fixedwindow.Apart(w.kind.Length()))
 	}
 	return w.end > charged.end
 }
@@ -294,8 +306,8 @@ func openedLater(w, charged *window) bool {
 // adjustWindow adds the units of a charge to the window that ends with it, or gives them
 // back. The account has been expired.
 func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now instant) {
-	w := a.window(charged.length)
-	latest := min(charged.end, latestEnd(now, charged.length))
+	w := a.window(charged.kind)
+	latest := min(charged.end, charged.latestEnd(now))
 	switch {
 	case charged.end.instant() <= now: // it is over
 	case w == nil && charged.used > 0:

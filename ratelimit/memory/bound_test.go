@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -43,7 +44,7 @@ func TestFullOfReturns(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
 	s := &l.segments[l.key.sum("a")>>l.shift]
 	for i := range uint64(subjectsInSegment) {
-		s.returns[bucketKey{i, -time.Minute}] = []gcra.Return{{At: gcra.At(noon.UnixNano())}}
+		s.returns[bucketKey{i, fixedwindow.KindOf(-60)}] = []gcra.Return{{At: gcra.At(noon.UnixNano())}}
 	}
 	for _, c := range []struct {
 		after time.Duration

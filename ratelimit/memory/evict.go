@@ -85,7 +85,7 @@ func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
 	for i := range layout.n {
 		w := layout.window(i, slot, m)
-		if w.end.instant().since(now) <= 2*w.span()+time.Hour {
+		if w.end.instant().since(now) <= 2*w.kind.Length()+time.Hour {
 			continue
 		}
 		m = slot.freeze()

@@ -5,19 +5,19 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A layout is what the accounts of many subjects have in common: the lengths of
+// A layout is what the accounts of many subjects have in common: the kinds of
 // their windows, in order, and the smallest limit that each window was
 // measured against, rounded down by roundLimit. A slot holds the number of its layout.
 type layout struct {
-	n       int
-	wide    uint8 // bit i is set: the i-th window is wide; see slot
-	lengths [maxWindows]time.Duration
-	limits  [maxWindows]int64
+	n      int
+	wide   uint8 // bit i is set: the i-th window is wide; see slot
+	kinds  [maxWindows]fixedwindow.Kind
+	limits [maxWindows]int64
 }
 
 // roundLimit rounds a limit down by less than an eighth, so that plans with
@@ -31,7 +31,7 @@ func roundLimit(limit int64) int64 {
 // layout, if it is neither of a smooth quota nor wide.
 func (l *layout) window(i int, slot slot, m meter) window {
 	w := slot.word(i)
-	return window{l.lengths[i], l.limits[i], w.used(m.count()), w.end()}
+	return window{l.kinds[i], l.limits[i], w.used(m.count()), w.end()}
 }
 
 // anyWindow is window for smooth quotas and wide windows too.
@@ -47,12 +47,12 @@ func (l *layout) anyWindow(i int, slot slot, m meter) window {
 
 // isPlain reports whether there is neither a smooth quota nor a wide window: one word counts
 // each window. Smooth quotas come first.
-func (l *layout) isPlain() bool { return l.wide == 0 && l.lengths[0] >= 0 }
+func (l *layout) isPlain() bool { return l.wide == 0 && !l.kinds[0].IsSmooth() }
 
 // rebase lowers the counts in the words of a slot, which is frozen, by the count of its meter.
 func (l *layout) rebase(slot slot, count uint32) {
 	for i := range l.n {
-		if w := slot.word(i); l.lengths[i] > 0 {
+		if w := slot.word(i); !l.kinds[i].IsSmooth() {
 			slot.setWord(i, newWindowWord(w.began()-count, w.end()))
 		}
 	}

@@ -226,12 +226,12 @@ func (s *segment) encode(slot slot, m meter) Record {
 // come variable-length integers: of an account the length, limit, used and end of each
 // window, as a window has them; of a record its fields, then the length of the reason and the
 // reason if the ban has one of its own, and then the name of the subject if it has a ban. A
-// window that has not begun has the limit savedNoLimit. A window with this number as its limit
+// window that has not begun has the limit savedNotBegun. A window with this number as its limit
 // has one more, which decodeAccount rounds down.
 const (
-	kindAccount  = 5
-	kindRecord   = 6
-	savedNoLimit = 1 << 32
+	kindAccount   = 5
+	kindRecord    = 6
+	savedNotBegun = 1 << 32
 )
 
 var (
@@ -253,11 +253,11 @@ func (a *account) encode(b []byte) []byte {
 	for _, w := range a.windows() {
 		limit := w.limit
 		if !w.begun() {
-			limit = savedNoLimit
-		} else if limit == savedNoLimit {
+			limit = savedNotBegun
+		} else if limit == savedNotBegun {
 			limit++
 		}
-		for _, n := range []int64{int64(w.length / time.Second), limit, w.used, int64(w.end)} {
+		for _, n := range []int64{w.kind.Seconds(), limit, w.used, int64(w.end)} {
 			b = binary.AppendVarint(b, n)
 		}
 	}
@@ -273,11 +273,11 @@ func decodeAccount(data []byte) (a account, err error) {
 			used < 0 || used > fixedwindow.MaxUnits || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
 			return a, errData
 		}
-		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: unixSecond(end)}
-		if limit == savedNoLimit {
-			w.limit = noLimit
+		w := window{kind: fixedwindow.KindOf(length), limit: roundLimit(limit), used: used, end: unixSecond(end)}
+		if limit == savedNotBegun {
+			w.limit = notBegun
 		}
-		if a.n > 0 && w.length <= a.all[a.n-1].length {
+		if a.n > 0 && w.kind <= a.all[a.n-1].kind {
 			return a, errData
 		}
 		a.all[a.n] = w

@@ -427,8 +427,8 @@ func FuzzLoad(f *testing.F) {
 // A limit that is saved is read as it was, also one of 2³², which stands for that of a window
 // that has not begun. So does 2³² in what was saved before limits were larger.
 func TestLimitsAreSaved(t *testing.T) {
-	for _, limit := range []int64{1, 15, 1<<32 - 1<<28, 1 << 32, 1<<32 + 1<<29, roundLimit(fixedwindow.MaxUnits), noLimit} {
-		want := account{n: 1, all: [maxWindows]window{{length: time.Minute, limit: limit, used: 5, end: 60}}}
+	for _, limit := range []int64{1, 15, 1<<32 - 1<<28, 1 << 32, 1<<32 + 1<<29, roundLimit(fixedwindow.MaxUnits), notBegun} {
+		want := account{n: 1, all: [maxWindows]window{{kind: fixedwindow.KindOf(60), limit: limit, used: 5, end: 60}}}
 		got, err := decodeAccount(want.encode(nil))
 		if err != nil || got != want {
 			t.Errorf("limit %d: %+v was read, %v, want %+v", limit, got, err, want)

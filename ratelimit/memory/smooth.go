@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"time"
-
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -22,7 +20,7 @@ import (
 // smoothUnit is 2⁻⁷ seconds, in 2⁻³² seconds. A year has less than 2³² of them.
 const smoothUnit = 1 << 25
 
-func (w *window) isSmooth() bool { return w.length < 0 }
+func (w *window) isSmooth() bool { return w.kind.IsSmooth() }
 
 // rounded is by how much the end of a smooth quota was rounded up, in 2⁻³² seconds.
 func (w *window) rounded() uint32 { return uint32(w.used) }
@@ -41,9 +39,6 @@ func (w *window) setFull(t gcra.Time, now instant) {
 func smoothLimit(b gcra.Bucket) int64 {
 	return roundLimit(max(int64(b.Full()/smoothUnit), 1))
 }
-
-// span is how long a window is, or how long a smooth quota needs for its whole limit.
-func (w *window) span() time.Duration { return max(w.length, -w.length) }
 
 // heldUntil returns the time until which half of the limit is used; 0 if less is.
 func (w *window) heldUntil() unixSecond {
@@ -67,15 +62,9 @@ func (w *window) amount(now instant) int64 {
 // latestEnd returns the latest end that a window may have.
 func (w *window) latestEnd(now instant) unixSecond {
 	if w.isSmooth() { // one window, and two seconds that are rounded up
-		return now.second() + unixSecond(w.span()/time.Second) + 2
+		return now.second() + unixSecond(-w.kind.Seconds()) + 2
 	}
-	return latestEnd(now, w.length)
-}
-
-// latestEnd returns the latest end that a window of a length may have that is not of a smooth
-// quota.
-func latestEnd(now instant, length time.Duration) unixSecond {
-	return unixSecond(fixedwindow.LatestEnd(int64(now), length))
+	return unixSecond(fixedwindow.LatestEnd(int64(now), w.kind.Length()))
 }
 
 // rollSmooth brings the window of the plan's i-th quota, which is smooth, to the time now.
@@ -88,9 +77,9 @@ func (a *account) rollSmooth(now instant, plan *ratelimit.Plan, i int) {
 // openBucket returns the window of the plan's i-th quota, which is smooth, limited by the
 // quota.
 func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window {
-	w := a.window(engine.Of(plan).Kind(i))
+	w := a.window(kindOf(plan, i))
 	if w == nil {
-		w = a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: smoothLimit(b)})
+		w = a.openWindow(plan, window{kind: kindOf(plan, i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
 	return w
@@ -98,7 +87,7 @@ func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window
 
 // smoothState puts what is left of the plan's i-th quota, which is smooth, into d.
 func (a *account) smoothState(d *ratelimit.Decision, i int) {
-	w, b, now := a.window(engine.Of(d.Plan).Kind(i)), d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
+	w, b, now := a.window(kindOf(d.Plan, i)), d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)
 	d.States[i].Remaining = b.Left(full, now)
 	d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
@@ -106,14 +95,14 @@ func (a *account) smoothState(d *ratelimit.Decision, i int) {
 
 // chargeSmooth charges the plan's i-th quota, which is smooth and has room.
 func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
-	w, b := a.window(engine.Of(d.Plan).Kind(i)), d.Plan.Numbers().Bucket(i)
+	w, b := a.window(kindOf(d.Plan, i)), d.Plan.Numbers().Bucket(i)
 	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), timeOf(d))
 	d.States[i].Reset, d.Receipt.Rounded[i] = int64(w.end), w.rounded()
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
 func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
-	kind, b, now := engine.Of(d.Plan).Kind(i), d.Plan.Numbers().Bucket(i), gcra.At(int64(s.now))
+	kind, b, now := kindOf(d.Plan, i), d.Plan.Numbers().Bucket(i), gcra.At(int64(s.now))
 	if units < 0 && s.account.window(kind) == nil {
 		return
 	}
@@ -134,7 +123,7 @@ func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
 // slots, since they matter for longer. They are not saved: they are about charges of this process.
 type bucketKey struct {
 	account uint64 // its hash
-	kind    time.Duration
+	kind    fixedwindow.Kind
 }
 
 // keepReturns reports whether there is room to keep the returns of a bucket. It drops some of those
@@ -142,7 +131,7 @@ type bucketKey struct {
 func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 	looked := 0
 	for old, r := range s.returns { // begins anywhere
-		if looked++; instant(r[len(r)-1].At.Nanos()).add(-2*old.kind+keepExpired) <= s.now {
+		if looked++; instant(r[len(r)-1].At.Nanos()).add(2*old.kind.Length()+keepExpired) <= s.now {
 			delete(s.returns, old)
 		}
 		if looked == insertSteps {
@@ -193,11 +182,10 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 		l.others(slot, m, d)
 	}
 	for k := range l.n {
-		length := l.lengths[k]
-		if length > 0 {
+		if !l.kinds[k].IsSmooth() {
 			break // smooth quotas come first
 		}
-		if i := engine.Of(d.Plan).Find(length); i >= 0 {
+		if i := quotaOf(d.Plan, l.kinds[k]); i >= 0 {
 			slot.setWord(k, newBucketWord(unixSecond(d.States[i].Reset), d.Receipt.Rounded[i]))
 		}
 	}
@@ -217,7 +205,7 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 		if !w.isSmooth() && units > maxNarrow-slot.word(k).used(m.count()) {
 			return 0, 0
 		}
-		i := engine.Of(d.Plan).Find(w.length)
+		i := quotaOf(d.Plan, w.kind)
 		if i < 0 { // a window of another plan
 			if !w.stays(d) {
 				return 0, 0

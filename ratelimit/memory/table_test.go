@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -247,7 +248,7 @@ func TestLayoutThatIsReplacedWhileItIsRead(t *testing.T) {
 	number := slot.meter().layout()
 	larger := &sharedLayout{layout: l.layouts.get(number).layout}
 	for ; larger.n < maxWindows; larger.n++ {
-		larger.lengths[larger.n], larger.limits[larger.n] = time.Duration(24+larger.n)*time.Hour, 10
+		larger.kinds[larger.n], larger.limits[larger.n] = fixedwindow.Kind(time.Duration(24+larger.n)*time.Hour), 10
 	}
 	(*l.layouts.shared.Load())[number].Store(larger)
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: noonSharp().UnixNano()}
@@ -257,7 +258,7 @@ func TestLayoutThatIsReplacedWhileItIsRead(t *testing.T) {
 
 func oneWindow(i int) layout {
 	var a account
-	a.insert(window{length: time.Duration(i+1) * time.Second, limit: 8})
+	a.insert(window{kind: fixedwindow.KindOf(int64(i + 1)), limit: 8})
 	return a.layout()
 }
 
@@ -320,7 +321,7 @@ func TestClosedWindowsLeaveTheLayout(t *testing.T) {
 	var a, b account
 	a.roll(0, plan)
 	b.roll(0, plan)
-	b.insert(window{length: time.Second, limit: 8})
+	b.insert(window{kind: fixedwindow.KindOf(1), limit: 8})
 	b.remove(0)
 	if a.layout() != b.layout() {
 		t.Errorf("never had another window: %+v\nhad one:                  %+v", a.layout(), b.layout())

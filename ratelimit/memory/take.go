@@ -110,7 +110,7 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 		if !w.open(timeOf(d)) || !w.fits(d.Cost) {
 			return false
 		}
-		if i == plan.Len() || plan.Kind(i) != w.length { // a window of another plan
+		if i == plan.Len() || kindOf(d.Plan, i) != w.kind { // a window of another plan
 			if w.used == 0 {
 				return false // it may not have begun, and only the lock begins windows
 			}
@@ -118,7 +118,7 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 		}
 		limit := plan.Limit(i)
 		left := limit - w.used - d.Cost
-		if left < 0 || limit < w.limit { // or it has not begun: its limit is noLimit
+		if left < 0 || limit < w.limit { // or it has not begun: its limit is notBegun
 			return false
 		}
 		if i == 0 || left < least || left == least && w.end > latest {
@@ -134,7 +134,7 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 func (l *layout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
 	for k := range min(l.n, len(slot)-firstWindow) {
-		if w := l.window(k, slot, m); !w.isSmooth() && engine.Of(d.Plan).Find(w.length) < 0 && n < len(d.Receipt.Others) {
+		if w := l.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.kind) < 0 && n < len(d.Receipt.Others) {
 			d.Receipt.Others[n] = w.receipt()
 			n++
 		}
@@ -216,7 +216,7 @@ func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd unix
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
-		if i == plan.Len() || plan.Kind(i) != w.length {
+		if i == plan.Len() || kindOf(d.Plan, i) != w.kind {
 			continue // a window of another plan
 		}
 		limit := plan.Limit(i)
