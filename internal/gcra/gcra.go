@@ -20,6 +20,15 @@ import (
 // A Time is a number of 2⁻³² seconds since 1970. Its upper half are Unix seconds.
 type Time uint64
 
+// A Span is a length of time in 2⁻³² seconds.
+type Span uint64
+
+// Seconds returns s in seconds, rounded down.
+func (s Span) Seconds() int64 { return int64(s / second) }
+
+// A Fraction is a part of a second, in 2⁻³² seconds.
+type Fraction uint32
+
 const second = 1 << 32
 
 // At returns the time of Unix nanoseconds, rounded down. The time is not before 1970.
@@ -28,20 +37,20 @@ func At(nanos int64) Time {
 	return Time(s*second + ns*second/1e9)
 }
 
-// Of returns the time that was rounded up to a Unix second by so many 2⁻³² seconds.
-func Of(seconds int64, rounded uint32) Time { return Time(uint64(seconds)*second - uint64(rounded)) }
+// Of returns the time that was rounded up to a Unix second by a fraction.
+func Of(seconds int64, rounded Fraction) Time { return Time(uint64(seconds)*second - uint64(rounded)) }
 
-// RoundUp returns t in Unix seconds, rounded up, and by how many 2⁻³² seconds.
-func (t Time) RoundUp() (seconds int64, rounded uint32) {
+// RoundUp returns t in Unix seconds, rounded up, and by what fraction.
+func (t Time) RoundUp() (seconds int64, rounded Fraction) {
 	up := (uint64(t) + second - 1) / second
-	return int64(up), uint32(up*second - uint64(t))
+	return int64(up), Fraction(up*second - uint64(t))
 }
 
 // A Bucket holds burst units at most, and limit units come back in each window. A
 // subject can owe it limit units. The burst is from 1 to the limit, and the rate at
 // most [MaxRate].
 type Bucket struct {
-	interval     uint64 // until one unit is back, in 2⁻³² seconds
+	interval     Span // until one unit is back
 	limit, burst int64
 }
 
@@ -51,23 +60,22 @@ const MaxRate = 1_000_000
 
 // New returns the bucket of a quota.
 func New(limit int64, window time.Duration, burst int64) Bucket {
-	length := uint64(window/time.Second) * second
-	return Bucket{(length + uint64(limit) - 1) / uint64(limit), limit, burst}
+	length := Span(window/time.Second) * second
+	return Bucket{(length + Span(limit) - 1) / Span(limit), limit, burst}
 }
 
-// WithInterval returns the bucket of a quota of which a unit comes back in a number of
-// 2⁻³² seconds, which New has computed.
-func WithInterval(interval uint64, limit, burst int64) Bucket { return Bucket{interval, limit, burst} }
+// WithInterval returns the bucket of a quota of which a unit comes back in an interval, which New
+// has computed.
+func WithInterval(interval Span, limit, burst int64) Bucket { return Bucket{interval, limit, burst} }
 
-// Interval returns how long a unit takes to come back, in 2⁻³² seconds.
-func (b Bucket) Interval() uint64 { return b.interval }
+// Interval returns how long a unit takes to come back.
+func (b Bucket) Interval() Span { return b.interval }
 
-// Span returns how long units take to come back, in 2⁻³² seconds: not more of them than
-// the limit.
-func (b Bucket) Span(units int64) uint64 { return uint64(min(units, b.limit)) * b.interval }
+// Span returns how long units take to come back: not more of them than the limit.
+func (b Bucket) Span(units int64) Span { return Span(min(units, b.limit)) * b.interval }
 
-// Full returns how long an empty bucket takes to be full, in 2⁻³² seconds.
-func (b Bucket) Full() uint64 { return b.Span(b.burst) }
+// Fill returns how long an empty bucket takes to be full.
+func (b Bucket) Fill() Span { return b.Span(b.burst) }
 
 // Limited returns the time at which the bucket is full, given the one that an engine
 // kept: not before now, and no later than if limit units were owed.
@@ -80,8 +88,8 @@ func (b Bucket) Burst() int64 { return b.burst }
 
 // Left returns the units in the bucket.
 func (b Bucket) Left(full, now Time) int64 {
-	owed := uint64(max(full, now) - now)
-	return int64((b.Full() - min(owed, b.Full())) / b.interval)
+	owed := Span(max(full, now) - now)
+	return int64((b.Fill() - min(owed, b.Fill())) / b.interval)
 }
 
 // Charged returns the time at which the bucket is full after units that were in it are
@@ -98,8 +106,8 @@ func (b Bucket) Uncharged(full, now Time, units int64) Time {
 type Charge struct{ At, Full Time }
 
 // ChargeOf returns the charge that was made at Unix nanoseconds, of a decision that says when
-// the bucket is full: in Unix seconds, and by how many 2⁻³² seconds that was rounded up.
-func ChargeOf(nanos, full int64, rounded uint32) Charge {
+// the bucket is full: in Unix seconds, and by what fraction that was rounded up.
+func ChargeOf(nanos, full int64, rounded Fraction) Charge {
 	const latest = 1<<32 - 1
 	return Charge{At(min(max(nanos, 0), latest*1e9)), Of(min(max(full, 1), latest), rounded)}
 }
@@ -107,8 +115,9 @@ func ChargeOf(nanos, full int64, rounded uint32) Charge {
 // A Return says that units of a charge were given back at a time, and how long they take to come
 // back. It matters for a window: by then all charges of before have come back.
 type Return struct {
-	Of       Charge
-	At, Span Time
+	Of   Charge
+	At   Time
+	Span Span
 }
 
 // MaxReturns is how many returns of a bucket are remembered. Of what was charged before all of so
@@ -125,11 +134,11 @@ const MaxReturns = 32
 // sooner by what was given back, since c was made, of c itself and of charges before it.
 // Charges of one instant have no order: c can come after any other of which something was
 // given back.
-func (b Bucket) GiveBack(full, now Time, c Charge, span Time, returns []Return) (Time, []Return) {
+func (b Bucket) GiveBack(full, now Time, c Charge, span Span, returns []Return) (Time, []Return) {
 	limited := b.Limited(full, now)
-	span = min(span, limited-now)
+	span = min(span, Span(limited-now))
 	if c.At < now { // some of it may be back
-		after, given := c.Full, Time(0)
+		after, given := c.Full, Span(0)
 		for i, r := range slices.Backward(returns) {
 			if r.At < c.At {
 				break
@@ -144,7 +153,7 @@ func (b Bucket) GiveBack(full, now Time, c Charge, span Time, returns []Return) 
 				after = 0
 			}
 		}
-		span = min(span, after-min(now+given, after))
+		span = min(span, Span(after-min(now+Time(given), after)))
 	}
 	if span == 0 {
 		return full, returns // as it was: by the plan of the charge, less may be owed
@@ -152,13 +161,13 @@ func (b Bucket) GiveBack(full, now Time, c Charge, span Time, returns []Return) 
 	if len(returns) == MaxReturns {
 		returns = append(returns[:0], returns[1:]...)
 	}
-	return limited - span, append(returns, Return{c, now, span})
+	return limited - Time(span), append(returns, Return{c, now, span})
 }
 
 // Fits returns the time from which on the bucket has so many units, given the time at
 // which it is full, if nothing is used meanwhile. It is not before 1970.
 func (b Bucket) Fits(full Time, units int64) Time {
-	at, fill := full+Time(b.Span(units)), Time(b.Full())
+	at, fill := full+Time(b.Span(units)), Time(b.Fill())
 	return at - min(fill, at)
 }
 

@@ -13,7 +13,7 @@ func TestRoundUp(t *testing.T) {
 	for _, c := range []struct {
 		at      Time
 		seconds int64
-		rounded uint32
+		rounded Fraction
 	}{{0, 0, 0}, {second, 1, 0}, {second + 1, 2, second - 1}, {2*second - 1, 2, 1}, {second*(1<<32-1) - 1, 1<<32 - 1, 1}} {
 		s, r := c.at.RoundUp()
 		if s != c.seconds || r != c.rounded || Of(s, r) != c.at {
@@ -99,7 +99,7 @@ func (l *ledger) enter(i int, units int64) {
 func (l *ledger) giveBack(i int, units int64) {
 	c := &l.settled[i]
 	before := l.bucket.Limited(l.full, l.now)
-	l.full, l.given = l.bucket.GiveBack(l.full, l.now, c.charge, Time(l.bucket.Span(units)), l.given)
+	l.full, l.given = l.bucket.GiveBack(l.full, l.now, c.charge, l.bucket.Span(units), l.given)
 	c.units -= units
 	span := before - l.bucket.Limited(l.full, l.now)
 	for k, left := len(c.entries)-1, span; left > 0; k-- {
@@ -159,7 +159,7 @@ func TestGiveBack(t *testing.T) {
 				t.Fatalf("seed %d: the bucket is full %d sooner than without what was given back", seed, int64(full-l.full))
 			}
 			for i, e := range l.entries {
-				if !added && after[i] > e.at+Time(l.bucket.Full()) {
+				if !added && after[i] > e.at+Time(l.bucket.Fill()) {
 					t.Fatalf("seed %d: at %d more than a burst is kept", seed, e.at)
 				}
 			}

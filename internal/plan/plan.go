@@ -79,7 +79,7 @@ type Numbers struct {
 	n         int
 	quotas    [MaxQuotas]Quota
 	kinds     [MaxQuotas]time.Duration
-	intervals [MaxQuotas]uint64 // of smooth quotas
+	intervals [MaxQuotas]gcra.Span // of smooth quotas
 
 	// Texts is where package middleware/limit keeps the header fields and errors of the
 	// plan as long as the plan lives. They are made when they are first needed: a service
@@ -143,7 +143,7 @@ func (n *Numbers) WindowStart(i int, end int64) int64 {
 	length := int64(q.Window / time.Second)
 	switch {
 	case q.Burst > 0:
-		return end - int64(n.Bucket(i).Span(q.Limit)>>32) - 2
+		return end - n.Bucket(i).Span(q.Limit).Seconds() - 2
 	case !q.IsCalendar():
 		return end - length
 	}
@@ -177,8 +177,8 @@ func (n *Numbers) Boundaries(i int, now int64) *[5]int64 {
 // A Receipt is what an engine needs of a decision, beside its States, to adjust the charge.
 type Receipt struct {
 	BanReason *string // nil without a ban; with a string here, every decision took 2 ns more
-	// Rounded is by how much the Reset of each smooth quota was rounded up, in 2⁻³² seconds.
-	Rounded [MaxQuotas]uint32
+	// Rounded is by how much the Reset of each smooth quota was rounded up.
+	Rounded [MaxQuotas]gcra.Fraction
 	// Others are the open windows of other plans that were charged as well, the shortest
 	// first. What has no Length is none; the last one then has the generation.
 	Others [2*MaxQuotas - 1]fixedwindow.Window

@@ -58,7 +58,7 @@ func (p Plan) Find(kind time.Duration) int { return p.Numbers().Find(kind) }
 // Interval returns how long a unit of the i-th quota, which is smooth, takes to come back: its
 // Window divided by its Limit, in 2⁻³² seconds, rounded up. Engines must not round it
 // differently.
-func (p Plan) Interval(i int) uint64 { return p.Numbers().Bucket(i).Interval() }
+func (p Plan) Interval(i int) uint64 { return uint64(p.Numbers().Bucket(i).Interval()) }
 
 // Smooth reports whether a quota is smooth.
 func (p Plan) Smooth() bool { return p.Numbers().Smooth }

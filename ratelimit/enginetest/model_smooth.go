@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -120,13 +121,13 @@ func fractions(t time.Time) *big.Int {
 
 // ends returns when a window ends, or a bucket is full, in Unix seconds, rounded up, and
 // by how many 2⁻³² seconds.
-func (u *usage) ends() (seconds int64, rounded uint32) {
+func (u *usage) ends() (seconds int64, rounded gcra.Fraction) {
 	if u.full == nil {
 		return u.end.Unix(), 0
 	}
 	up := new(big.Int).Neg(u.full)
 	up.Rsh(up, 32).Neg(up)
-	return up.Int64(), uint32(new(big.Int).Sub(new(big.Int).Lsh(up, 32), u.full).Uint64())
+	return up.Int64(), gcra.Fraction(new(big.Int).Sub(new(big.Int).Lsh(up, 32), u.full).Uint64())
 }
 
 func smallest(a, b *big.Int) *big.Int {

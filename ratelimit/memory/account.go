@@ -85,12 +85,12 @@ func (a *account) write(s slot, l *layout) {
 		}
 		switch second := l.secondWord(i); {
 		case w.isSmooth():
-			s.setWord(i, newBucketWord(w.end, w.rounded()))
+			s.setWindow(i, newBucketWord(w.end, w.rounded()))
 		case second > 0:
-			s.setWord(i, newWindowWord(a.count, w.end))
-			s.setWord(second, windowWord(w.used))
+			s.setWindow(i, newWindowWord(a.count, w.end))
+			s.setWord(second, uint64(w.used))
 		default:
-			s.setWord(i, newWindowWord(a.count-uint32(w.used), w.end))
+			s.setWindow(i, newWindowWord(a.count-uint32(w.used), w.end))
 		}
 	}
 }

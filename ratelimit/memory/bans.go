@@ -95,8 +95,8 @@ func (r *record) read(s slot, now instant) {
 // write puts the record into a slot that is frozen and had the meter old, with flags
 // beside those.
 func (r *record) write(s slot, old, flags meter) {
-	s.setWord(0, windowWord(int64(r.first)<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
-	s.setWord(1, windowWord(int64(r.until)<<32|int64(r.since)|r.length)) // one of the two is 0
+	s.setWord(0, uint64(int64(r.first)<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
+	s.setWord(1, uint64(int64(r.until)<<32|int64(r.since)|r.length)) // one of the two is 0
 	expires := uint32(min(r.expires, 1<<32-1))
 	s.setMeter((newMeter(expires, int(recordLayout)) | old&(stored|dirty) | flags).after(old))
 }

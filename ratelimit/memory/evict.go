@@ -89,7 +89,7 @@ func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 			continue
 		}
 		m = slot.freeze()
-		slot.setWord(i, slot.word(i).withEnd(w.latestEnd(now)))
+		slot.setWindow(i, slot.window(i).withEnd(w.latestEnd(now)))
 		m = (m | dirty).after(m)
 		slot.setMeter(m)
 		t.release(at, 0)
@@ -105,7 +105,7 @@ func (s *segment) expiry(slot slot, m meter) instant {
 	}
 	var last unixSecond
 	for i := range s.layouts.get(m.layout()).n {
-		last = max(last, slot.word(i).end())
+		last = max(last, slot.window(i).end())
 	}
 	return last.instant()
 }

@@ -30,7 +30,7 @@ func roundLimit(limit int64) int64 {
 // window returns the i-th window, which it has, of a slot with the meter m and this
 // layout, if it is neither of a smooth quota nor wide.
 func (l *layout) window(i int, slot slot, m meter) window {
-	w := slot.word(i)
+	w := slot.window(i)
 	return window{l.kinds[i], l.limits[i], w.used(m.count()), w.end()}
 }
 
@@ -38,7 +38,7 @@ func (l *layout) window(i int, slot slot, m meter) window {
 func (l *layout) anyWindow(i int, slot slot, m meter) window {
 	w := l.window(i, slot, m)
 	if w.isSmooth() {
-		w.used = int64(slot.word(i).rounded())
+		w.setRounded(slot.window(i).rounded())
 	} else if second := l.secondWord(i); second > 0 && slot.has(second) {
 		w.used += int64(slot.word(second))
 	}
@@ -52,8 +52,8 @@ func (l *layout) isPlain() bool { return l.wide == 0 && !l.kinds[0].IsSmooth() }
 // rebase lowers the counts in the words of a slot, which is frozen, by the count of its meter.
 func (l *layout) rebase(slot slot, count uint32) {
 	for i := range l.n {
-		if w := slot.word(i); !l.kinds[i].IsSmooth() {
-			slot.setWord(i, newWindowWord(w.began()-count, w.end()))
+		if w := slot.window(i); !l.kinds[i].IsSmooth() {
+			slot.setWindow(i, newWindowWord(w.began()-count, w.end()))
 		}
 	}
 }

@@ -3,6 +3,8 @@ package memory
 import (
 	"runtime"
 	"sync/atomic"
+
+	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
 // A slot holds the account of one subject, or its record of strikes and bans, in
@@ -60,10 +62,13 @@ func (s slot) swap(old, m meter) bool {
 	return atomic.CompareAndSwapUint64(&s[meterWord], uint64(old), uint64(m))
 }
 
-func (s slot) word(i int) windowWord       { return windowWord(atomic.LoadUint64(&s[firstWindow+i])) }
-func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i], uint64(w)) }
+func (s slot) word(i int) uint64       { return atomic.LoadUint64(&s[firstWindow+i]) }
+func (s slot) setWord(i int, w uint64) { atomic.StoreUint64(&s[firstWindow+i], w) }
 
-// has reports whether the slot has an i-th window. Without the lock it may not, if a
+func (s slot) window(i int) windowWord       { return windowWord(s.word(i)) }
+func (s slot) setWindow(i int, w windowWord) { s.setWord(i, uint64(w)) }
+
+// has reports whether the slot has an i-th word. Without the lock it may not, if a
 // layout with more windows has just replaced that of the slot.
 func (s slot) has(i int) bool { return firstWindow+i < len(s) }
 
@@ -150,7 +155,8 @@ func (m meter) after(old meter) meter {
 	return m&^versionMask | (old+versionUnit)&versionMask
 }
 
-// A windowWord is the count when a window began, and the end of the window.
+// A windowWord is the count when a window began, and the end of the window; or by what fraction
+// the end of a bucket was rounded up, and that end.
 type windowWord uint64
 
 func newWindowWord(began uint32, end unixSecond) windowWord {
@@ -166,11 +172,11 @@ func (w windowWord) withEnd(end unixSecond) windowWord {
 	return w&^(1<<32-1) | windowWord(uint32(end))
 }
 
-// The word of a bucket has by how much its end was rounded up, in 2⁻³² seconds, in place of a
-// count.
-func newBucketWord(end unixSecond, rounded uint32) windowWord { return newWindowWord(rounded, end) }
+func newBucketWord(end unixSecond, rounded gcra.Fraction) windowWord {
+	return newWindowWord(uint32(rounded), end)
+}
 
-func (w windowWord) rounded() uint32 { return w.began() }
+func (w windowWord) rounded() gcra.Fraction { return gcra.Fraction(w.began()) }
 
 // maxNarrow is the most units that one word counts. The lock writes a word that would have more.
 const maxNarrow = 1<<32 - 1

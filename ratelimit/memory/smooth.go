@@ -7,44 +7,49 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// The state of a smooth quota is the time at which its bucket is full. It is kept where
-// another window has its end and usage: its end is that time in seconds, rounded up, and
-// used is by how much, in 2⁻³² seconds; both are 0 if the bucket is full. Its length is
-// negative, so that no time is in it: the fast path for fixed windows leaves such accounts
-// to that for buckets. Its limit is the time in which its bucket fills, in units of
-// smoothUnit.
+// The state of a smooth quota is the time at which its bucket is full, which full and
+// setFull read and write. It is kept where another window has its end and usage: its end is
+// that time, rounded up, and used is by what fraction; both are 0 if the bucket is full. No time
+// is in such a window: the fast path for fixed windows leaves such accounts to that for buckets.
+// Its limit is what fillUnits returns.
 //
 // A smooth quota is charged under plans that have it, and not under others, which do not
 // say how fast its units come back.
 
-// smoothUnit is 2⁻⁷ seconds, in 2⁻³² seconds. A year has less than 2³² of them.
-const smoothUnit = 1 << 25
+// The time in which a bucket fills is kept in 128ths of a second. A year has less than 2³² of them.
+const (
+	fillUnitsInSecond           = 1 << 7
+	fillUnit          gcra.Span = 1 << 32 / fillUnitsInSecond
+)
+
+// fillUnits returns in how many fillUnits a bucket fills, rounded down as limits are.
+func fillUnits(b gcra.Bucket) int64 {
+	return roundLimit(max(int64(b.Fill()/fillUnit), 1))
+}
 
 func (w *window) isSmooth() bool { return w.kind.IsSmooth() }
 
-// rounded is by how much the end of a smooth quota was rounded up, in 2⁻³² seconds.
-func (w *window) rounded() uint32 { return uint32(w.used) }
+// rounded is by how much the end of a smooth quota was rounded up.
+func (w *window) rounded() gcra.Fraction     { return gcra.Fraction(w.used) }
+func (w *window) setRounded(f gcra.Fraction) { w.used = int64(f) }
 
 func (w *window) full() gcra.Time { return gcra.Of(int64(w.end), w.rounded()) }
 
 func (w *window) setFull(t gcra.Time, now instant) {
-	w.end, w.used = 0, 0
+	var end int64
+	var rounded gcra.Fraction
 	if t > gcra.At(int64(now)) {
-		end, rounded := t.RoundUp()
-		w.end, w.used = unixSecond(end), int64(rounded)
+		end, rounded = t.RoundUp()
 	}
-}
-
-// smoothLimit is the limit of the window of a bucket.
-func smoothLimit(b gcra.Bucket) int64 {
-	return roundLimit(max(int64(b.Full()/smoothUnit), 1))
+	w.end = unixSecond(end)
+	w.setRounded(rounded)
 }
 
 // heldUntil returns the time until which half of the limit is used; 0 if less is.
 func (w *window) heldUntil() unixSecond {
 	switch {
 	case w.isSmooth():
-		return w.end - unixSecond(w.limit/256) // half of it, rounded down
+		return w.end - unixSecond(w.limit/2/fillUnitsInSecond) // half of the time in which the bucket fills
 	case w.used*2 >= w.limit:
 		return w.end
 	}
@@ -79,9 +84,9 @@ func (a *account) rollSmooth(now instant, plan *ratelimit.Plan, i int) {
 func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window {
 	w := a.window(kindOf(plan, i))
 	if w == nil {
-		w = a.openWindow(plan, window{kind: kindOf(plan, i), limit: smoothLimit(b)})
+		w = a.openWindow(plan, window{kind: kindOf(plan, i), limit: fillUnits(b)})
 	}
-	w.limit = min(w.limit, smoothLimit(b))
+	w.limit = min(w.limit, fillUnits(b))
 	return w
 }
 
@@ -112,7 +117,7 @@ func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
 		return
 	}
 	key, cost := bucketKey{s.hash, kind}, min(d.Cost, fixedwindow.MaxUnits)
-	span := gcra.Time(b.Span(cost) - b.Span(cost+units))
+	span := b.Span(cost) - b.Span(cost+units)
 	full, given := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), span, s.returns[key])
 	if len(given) > 0 && s.keepReturns(key, given) {
 		w.setFull(full, s.now)
@@ -186,7 +191,7 @@ func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 			break // smooth quotas come first
 		}
 		if i := quotaOf(d.Plan, l.kinds[k]); i >= 0 {
-			slot.setWord(k, newBucketWord(unixSecond(d.States[i].Reset), d.Receipt.Rounded[i]))
+			slot.setWindow(k, newBucketWord(unixSecond(d.States[i].Reset), d.Receipt.Rounded[i]))
 		}
 	}
 	return m.charged(d.Cost).after(m)
@@ -202,7 +207,7 @@ func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units i
 			return 0, 0
 		}
 		w := l.anyWindow(k, slot, m)
-		if !w.isSmooth() && units > maxNarrow-slot.word(k).used(m.count()) {
+		if !w.isSmooth() && units > maxNarrow-slot.window(k).used(m.count()) {
 			return 0, 0
 		}
 		i := quotaOf(d.Plan, w.kind)
@@ -262,7 +267,7 @@ func (w *window) smoothState(d *ratelimit.Decision, i int, units int64) (roomAt 
 	b, now := d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)
 	if full == now && w.end > 0 && units == 0 ||
-		b.Limited(full, now) < full || d.Cost > b.Burst() || smoothLimit(b) < w.limit {
+		b.Limited(full, now) < full || d.Cost > b.Burst() || fillUnits(b) < w.limit {
 		return 0, false
 	}
 	if fits := b.Fits(full, d.Cost); fits > now {

@@ -84,7 +84,7 @@ func (t *table) resized(slots, stride uint64) *table {
 		to := r.slot(j)
 		to[hashWord], to[meterWord] = from.hash(), uint64(m)
 		for k := range min(len(from), len(to)) - firstWindow {
-			to[firstWindow+k] = uint64(from.word(k))
+			to[firstWindow+k] = from.word(k)
 		}
 	}
 	return r

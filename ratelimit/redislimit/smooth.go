@@ -39,7 +39,7 @@ func (op *operation) appendSpans(b []byte) []byte {
 	for i := range engine.Of(op.plan).Len() {
 		if engine.Of(op.plan).Kind(i) < 0 {
 			q := op.plan.Numbers().Bucket(i)
-			b = appendU64(b, q.Span(op.cost), q.Span(engine.Of(op.plan).Limit(i)), q.Full())
+			b = appendU64(b, q.Span(op.cost), q.Span(engine.Of(op.plan).Limit(i)), q.Fill())
 		}
 	}
 	return b
@@ -59,14 +59,14 @@ func (c *change) appendSpans(b []byte) []byte {
 			span = q.Span(cost) - q.Span(cost+c.units)
 		}
 		charge := gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i])
-		b = appendU64(b, span, q.Span(engine.Of(d.Plan).Limit(i)), uint64(charge.At), uint64(charge.Full))
+		b = appendU64(appendU64(b, span, q.Span(engine.Of(d.Plan).Limit(i))), charge.At, charge.Full)
 	}
 	return b
 }
 
-func appendU64(b []byte, numbers ...uint64) []byte {
+func appendU64[T gcra.Span | gcra.Time](b []byte, numbers ...T) []byte {
 	for _, n := range numbers {
-		b = binary.BigEndian.AppendUint64(b, n)
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	return b
 }

@@ -105,7 +105,7 @@ func (a *answer) banReason(byHand bool) *string {
 }
 
 // full returns when a bucket is full.
-func (w *window) full() gcra.Time { return gcra.Of(w.endSecond, uint32(w.used)) }
+func (w *window) full() gcra.Time { return gcra.Of(w.endSecond, gcra.Fraction(w.used)) }
 
 // widen adds so many times 2³² units to the window of a length.
 func (v *value) widen(length time.Duration, used int64) {
