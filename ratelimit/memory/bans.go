@@ -9,62 +9,80 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// A record holds the strikes and the last ban of a subject that kept sending
-// requests after it was limited. Slot shows the bits.
-type record struct {
+// A conduct is what the engine keeps of a subject that kept sending requests after it was
+// limited: its strikes and its last ban. Slot shows the bits.
+type conduct struct {
 	first   unixMilli // of the limited requests in a window; 0: none
 	strikes int
-	since   unixSecond // from which on the strikes decay; 0 without strikes
-	level   int        // of the last ban; 0: none
-	until   unixSecond // end of the last ban
-	length  int64      // of the last ban, seconds, with byHand and ownText; 0 once a later request was admitted or was a strike
-	expires unixSecond // from which on the record means nothing
+	since   unixSecond   // from which on the strikes decay; 0 without strikes
+	level   int          // of the last ban; 0: none
+	until   unixSecond   // end of the last ban
+	length  wholeSeconds // of the last ban; 0 once a later request was admitted or was a strike
+	cause   banCause     // of the last ban while it has a length
+	expires unixSecond   // from which on the conduct means nothing
 }
 
 const (
-	strikeBits  = 14
-	levelBits   = 8
-	recordWords = 2 // beside hash and meter
-
-	byHand     = 1 << 31 // of a length: the ban was made by hand
-	ownText    = 1 << 30 // of a length: and its reason is among the names
-	lengthMask = ownText - 1
+	strikeBits   = 14
+	levelBits    = 8
+	conductWords = 2 // beside hash and meter
 )
 
-// recordHash is the hash under which the record of the subject h is kept, in the same
-// segment.
-func recordHash(h uint64) uint64 { return h | 1 }
+// A banCause says why a ban was made. It has two bits, and one value of them means nothing.
+type banCause uint8
 
-// accountHash is the hash of the account of the subject that has an account or a
-// record under h.
-func accountHash(h uint64) uint64 { return h &^ 1 }
+const (
+	byStrikes      banCause = 0
+	byHand         banCause = 2
+	byHandWithText banCause = 3 // the text is among the names
+)
 
-// record returns the record of the subject h, and whether it has one. A record
-// that has expired is empty.
-func (t *table) record(h uint64, now instant) (r record, found bool) {
-	i, found := t.find(recordHash(h))
-	if found {
-		r.read(t.slot(i), now)
-	}
-	return r, found
+const banLengthBits = 30
+
+// banBits returns the length of the last ban and, in the two bits above it, its cause.
+func (c *conduct) banBits() uint32 { return uint32(c.cause)<<banLengthBits | uint32(c.length) }
+
+func (c *conduct) setBanBits(bits uint32) {
+	c.length, c.cause = wholeSeconds(bits&(1<<banLengthBits-1)), banCause(bits>>banLengthBits)
 }
 
-// peekRecord fills r, which is empty, with the record of h without the lock. It reports
-// whether there is a record that was read in one piece and has not expired.
-func (t *table) peekRecord(h uint64, now instant, r *record) bool {
-	h = recordHash(h)
+// endBan notes that a request was admitted, or was a strike, after the last ban.
+func (c *conduct) endBan() { c.length, c.cause = 0, byStrikes }
+
+// conductHash is the hash under which the conduct of the subject h is kept, in the same
+// segment.
+func conductHash(h uint64) uint64 { return h | 1 }
+
+// accountHash is the hash of the account of the subject that has an account or a
+// conduct under h.
+func accountHash(h uint64) uint64 { return h &^ 1 }
+
+// conduct returns the conduct of the subject h, and whether it has any. It is empty once it has
+// expired.
+func (t *table) conduct(h uint64, now instant) (c conduct, found bool) {
+	i, found := t.find(conductHash(h))
+	if found {
+		c.read(t.slot(i), now)
+	}
+	return c, found
+}
+
+// peekConduct fills c, which is empty, with the conduct of h without the lock. It reports
+// whether there is any that was read in one piece and has not expired.
+func (t *table) peekConduct(h uint64, now instant, c *conduct) bool {
+	h = conductHash(h)
 	i, _ := t.find(h)
 	s := t.slot(i)
 	before := s.meter()
-	if s.hash() != h || !before.isRecord() {
+	if s.hash() != h || !before.isConduct() {
 		return false
 	}
-	r.read(s, now)
-	return s.meter() == before && r.expires > 0
+	c.read(s, now)
+	return s.meter() == before && c.expires > 0
 }
 
 // peekBan returns the end of the ban in force that the meter m has, or 0. A
-// ban that began after now is left to the record: the clock stepped back, which may end it.
+// ban that began after now is left to the conduct: the clock stepped back, which may end it.
 func (t *table) peekBan(m meter, now instant) unixSecond {
 	ends := unixSecond(m.count())
 	if !m.has(banned) || ends.instant() <= now || now.secondUp() < unixSecond(t.bansSince.Load()) {
@@ -73,158 +91,167 @@ func (t *table) peekBan(m meter, now instant) unixSecond {
 	return ends
 }
 
-// read fills r, which is empty, with what a slot holds at a time: nothing once
+// read fills c, which is empty, with what a slot holds at a time: nothing once
 // it has expired.
-func (r *record) read(s slot, now instant) {
-	if r.expires = unixSecond(s.meter().count()); r.expires.instant() <= now {
-		r.expires = 0
+func (c *conduct) read(s slot, now instant) {
+	if c.expires = unixSecond(s.meter().count()); c.expires.instant() <= now {
+		c.expires = 0
 		return
 	}
 	a, b := s.word(0), s.word(1)
-	r.first = unixMilli(a >> (levelBits + strikeBits))
-	r.level = int(a >> strikeBits & (1<<levelBits - 1))
-	r.strikes = int(a & (1<<strikeBits - 1))
-	r.until = unixSecond(b >> 32)
-	if r.strikes > 0 {
-		r.since = unixSecond(uint32(b))
+	c.first = unixMilli(a >> (levelBits + strikeBits))
+	c.level = int(a >> strikeBits & (1<<levelBits - 1))
+	c.strikes = int(a & (1<<strikeBits - 1))
+	c.until = unixSecond(b >> 32)
+	if sinceOrBan := uint32(b); c.strikes > 0 {
+		c.since = unixSecond(sinceOrBan)
 	} else {
-		r.length = int64(uint32(b))
+		c.setBanBits(sinceOrBan)
 	}
 }
 
-// write puts the record into a slot that is frozen and had the meter old, with flags
+// write puts the conduct into a slot that is frozen and had the meter old, with flags
 // beside those.
-func (r *record) write(s slot, old, flags meter) {
-	s.setWord(0, uint64(int64(r.first)<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
-	s.setWord(1, uint64(int64(r.until)<<32|int64(r.since)|r.length)) // one of the two is 0
-	expires := uint32(min(r.expires, 1<<32-1))
-	s.setMeter((newMeter(expires, int(recordLayout)) | old&(stored|dirty) | flags).after(old))
+func (c *conduct) write(s slot, old, flags meter) {
+	s.setWord(0, uint64(int64(c.first)<<(levelBits+strikeBits)|int64(c.level)<<strikeBits|int64(c.strikes)))
+	sinceOrBan := uint32(c.since)
+	if c.strikes == 0 {
+		sinceOrBan = c.banBits()
+	}
+	s.setWord(1, uint64(c.until)<<32|uint64(sinceOrBan))
+	expires := uint32(min(c.expires, 1<<32-1))
+	s.setMeter((newMeter(expires, int(conductLayout)) | old&(stored|dirty) | flags).after(old))
 }
 
-// empty reports whether the record says nothing.
-func (r *record) empty() bool {
-	return r.strikes == 0 && r.first == 0 && r.level == 0 && r.until == 0
+// empty reports whether the conduct says nothing.
+func (c *conduct) empty() bool {
+	return c.strikes == 0 && c.first == 0 && c.level == 0 && c.until == 0
 }
 
 // admit clears the strikes, and the length of a ban that is over.
-func (r *record) admit() { r.strikes, r.since, r.length = 0, 0, 0 }
+func (c *conduct) admit() {
+	c.strikes, c.since = 0, 0
+	c.endBan()
+}
 
-// changesOnAdmission reports whether admit would change the record. It would if a
+// changesOnAdmission reports whether admit would change the conduct. It would if a
 // ban is in force.
-func (r *record) changesOnAdmission() bool { return r.strikes > 0 || r.length > 0 }
+func (c *conduct) changesOnAdmission() bool { return c.strikes > 0 || c.length > 0 }
 
 // valid reports whether every field fits into its bits.
-func (r *record) valid() bool {
+func (c *conduct) valid() bool {
 	fits := func(n int64, bits int) bool { return n >= 0 && n < 1<<bits }
-	return fits(int64(r.first), 42) && fits(int64(r.strikes), strikeBits) && fits(int64(r.level), levelBits) &&
-		fits(int64(r.until), 32) && fits(int64(r.since), 32) && fits(r.length, 32) && fits(int64(r.expires), 32) &&
-		(r.strikes == 0 && r.since == 0 || r.strikes > 0 && r.length == 0)
+	return fits(int64(c.first), 42) && fits(int64(c.strikes), strikeBits) && fits(int64(c.level), levelBits) &&
+		fits(int64(c.until), 32) && fits(int64(c.since), 32) && fits(int64(c.expires), 32) &&
+		(c.strikes == 0 && c.since == 0 || c.strikes > 0 && c.length == 0) &&
+		(c.cause == byStrikes || c.length > 0 && (c.cause == byHand || c.cause == byHandWithText))
 }
 
 // banEnds returns the end of the ban in force, or 0. A clock
 // that stepped back makes no ban longer than it was.
-func (r *record) banEnds(now instant) unixSecond {
-	if r.length == 0 || r.until.instant() <= now {
+func (c *conduct) banEnds(now instant) unixSecond {
+	if c.length == 0 || c.until.instant() <= now {
 		return 0
 	}
-	return min(r.until, now.secondUp()+unixSecond(r.length&lengthMask))
+	return min(c.until, now.secondUp().add(c.length))
 }
 
 // needsLock reports whether a decision about a ban that ends then is made under the lock: the
 // clock stepped back, and the ban must be shortened; or its reason is kept there.
-func (r *record) needsLock(banEnds unixSecond) bool {
-	return banEnds < r.until || r.length&ownText != 0
+func (c *conduct) needsLock(banEnds unixSecond) bool {
+	return banEnds < c.until || c.cause == byHandWithText
 }
 
 // Decisions point to the reason of their ban.
-var byStrikes, byOperator = engine.ReasonStrikes, engine.ReasonByHand
+var reasonStrikes, reasonByHand = engine.ReasonStrikes, engine.ReasonByHand
 
 // reason returns the reason of the ban in force. b is what the names have of the subject: nil
 // if they had no room.
-func (r *record) reason(b *named) *string {
+func (c *conduct) reason(b *named) *string {
 	switch {
-	case r.length&byHand == 0:
-		return &byStrikes
-	case r.length&ownText == 0 || b == nil:
-		return &byOperator
+	case c.cause == byStrikes:
+		return &reasonStrikes
+	case c.cause == byHand || b == nil:
+		return &reasonByHand
 	}
 	return &b.reason
 }
 
 // withinGrace reports whether a request that is limited now is not a strike,
 // because the first one in the window that began at start was less than grace ago.
-func (r *record) withinGrace(now instant, start unixSecond, grace time.Duration) bool {
+func (c *conduct) withinGrace(now instant, start unixSecond, grace time.Duration) bool {
 	ms := now.millisecond()
-	return r.first >= start.millisecond() && r.first <= ms && int64(ms-r.first) < grace.Milliseconds()
+	return c.first >= start.millisecond() && c.first <= ms && int64(ms-c.first) < grace.Milliseconds()
 }
 
 // excuses reports whether a request that is limited is not a strike, and changes nothing of
-// the record, which lasts until the last window of the subject ends.
-func (r *record) excuses(d *ratelimit.Decision, lastEnd unixSecond) bool {
-	return r.expires >= lastEnd && r.withinGrace(timeOf(d), windowStart(d), d.Plan.Numbers().Grace)
+// the conduct, which lasts until the last window of the subject ends.
+func (c *conduct) excuses(d *ratelimit.Decision, lastEnd unixSecond) bool {
+	return c.expires >= lastEnd && c.withinGrace(timeOf(d), windowStart(d), d.Plan.Numbers().Grace)
 }
 
-// strike enters a request that was limited now into the record, in a window
+// strike enters a request that was limited now into the conduct, in a window
 // that began at start. It reports whether the request is a strike,
 // and whether that starts a ban.
-func (r *record) strike(p ratelimit.Penalty, now instant, start unixSecond) (struck, banned bool) {
+func (c *conduct) strike(p ratelimit.Penalty, now instant, start unixSecond) (struck, banned bool) {
 	ms := now.millisecond()
-	if r.first == 0 || r.first < start.millisecond() || r.first > ms { // a window may begin before 1970
-		r.first = ms
+	if c.first == 0 || c.first < start.millisecond() || c.first > ms { // a window may begin before 1970
+		c.first = ms
 	}
-	if r.withinGrace(now, start, p.Grace) {
+	if c.withinGrace(now, start, p.Grace) {
 		return false, false
 	}
-	strikes, since := engine.Penalty(p).Strike(r.strikes, int64(r.since), int64(now.second()))
-	r.strikes, r.since = strikes, unixSecond(since)
-	r.length = 0
-	if r.strikes <= p.Strikes {
+	strikes, since := engine.Penalty(p).Strike(c.strikes, int64(c.since), int64(now.second()))
+	c.strikes, c.since = strikes, unixSecond(since)
+	c.endBan()
+	if c.strikes <= p.Strikes {
 		return true, false
 	}
-	level, length := engine.Penalty(p).NextBan(r.level, now.since(r.until.instant()))
-	r.level = level
-	r.ban(length, now)
-	r.expires = max(r.expires, r.until+unixSecond(level)*unixSecond(p.Forgive/time.Second))
+	level, length := engine.Penalty(p).NextBan(c.level, now.since(c.until.instant()))
+	c.level = level
+	c.ban(length, now)
+	c.expires = max(c.expires, c.until.add(wholeSeconds(level)*wholeSeconds(p.Forgive/time.Second)))
 	return true, true
 }
 
-// banByHand starts a ban that keeps the level of the last one. The record outlives this
+// banByHand starts a ban that keeps the level of the last one. The conduct outlives this
 // ban as long as it would have outlived that one: the plan, which says how soon a level is
 // forgiven, is not known here.
-func (r *record) banByHand(length time.Duration, reason string, now instant) {
-	afterlife := r.expires - r.until
-	r.ban(length, now)
-	if reason != engine.ReasonStrikes {
-		r.length |= byHand
+func (c *conduct) banByHand(length time.Duration, reason string, now instant) {
+	afterlife := c.expires.since(c.until)
+	c.ban(length, now)
+	switch reason {
+	case engine.ReasonStrikes: // a ban that another engine made
+	case engine.ReasonByHand:
+		c.cause = byHand
+	default:
+		c.cause = byHandWithText
 	}
-	if reason != engine.ReasonStrikes && reason != engine.ReasonByHand {
-		r.length |= ownText
-	}
-	if r.level > 0 {
-		r.expires = max(r.expires, r.until+afterlife)
+	if c.level > 0 {
+		c.expires = max(c.expires, c.until.add(afterlife))
 	}
 }
 
 // ban starts a ban and ends any other.
-func (r *record) ban(length time.Duration, now instant) {
-	r.strikes, r.since = 0, 0
-	r.until = now.add(length).secondUp()
-	r.length = int64(r.until - now.second())
-	r.expires = max(r.expires, r.until)
+func (c *conduct) ban(length time.Duration, now instant) {
+	c.strikes, c.since = 0, 0
+	c.until = now.add(length).secondUp()
+	c.length, c.cause = c.until.since(now.second()), byStrikes
+	c.expires = max(c.expires, c.until)
 }
 
 // strikesLeft returns what a decision says of strikes.
-func strikesLeft(d *ratelimit.Decision, r *record) int {
+func strikesLeft(d *ratelimit.Decision, c *conduct) int {
 	allowed := engine.Of(d.Plan).Strikes()
 	switch {
 	case allowed < 0:
 		return -1
 	case d.Outcome == ratelimit.Banned:
 		return 0
-	case r.strikes == 0:
+	case c.strikes == 0:
 		return allowed
 	}
-	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(r.strikes, int64(r.since), int64(timeOf(d).second()))
+	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(c.strikes, int64(c.since), int64(timeOf(d).second()))
 }
 
 // Ban implements [engine.Banner]. The length is more than zero, and at most
@@ -237,11 +264,11 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration, r
 	}
 	s := l.lock(subject)
 	defer s.unlock()
-	r, _ := s.record(s.now)
-	r.banByHand(length, why, s.now)
+	c, _ := s.conduct(s.now)
+	c.banByHand(length, why, s.now)
 	s.freeze()
 	defer s.unfreeze()
-	if err := s.putRecord(r, dirty); err != nil {
+	if err := s.putConduct(c, dirty); err != nil {
 		return err
 	}
 	s.names.keep(s.hash, subject, reason)
@@ -255,11 +282,11 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	}
 	s := l.lock(subject)
 	defer s.unlock()
-	r, _ := s.record(s.now)
+	c, _ := s.conduct(s.now)
 	s.freeze()
 	defer s.unfreeze()
-	s.drop(recordHash(s.hash))
-	return r.banEnds(s.now) > 0, nil
+	s.drop(conductHash(s.hash))
+	return c.banEnds(s.now) > 0, nil
 }
 
 // Bans implements [engine.Banner]. The names of banned subjects, with the reasons of
@@ -280,12 +307,12 @@ func (s *segment) appendBans(bans []engine.Ban, now instant) []engine.Ban {
 	defer s.mu.Unlock()
 	t := s.table.Load()
 	for h, b := range s.names.all {
-		if r, _ := t.record(h, now); r.banEnds(now) > 0 {
+		if c, _ := t.conduct(h, now); c.banEnds(now) > 0 {
 			bans = append(bans, engine.Ban{
 				Subject: b.name,
-				Ends:    time.Unix(int64(r.banEnds(now)), 0).UTC(),
-				Level:   r.level,
-				Reason:  *r.reason(b),
+				Ends:    time.Unix(int64(c.banEnds(now)), 0).UTC(),
+				Level:   c.level,
+				Reason:  *c.reason(b),
 			})
 		}
 	}

@@ -399,7 +399,7 @@ func (l *Limiter) wrong() string {
 		if slot.hash() == 0 {
 			continue
 		}
-		if !m.isRecord() {
+		if !m.isConduct() {
 			layouts[m.layout()]++
 		}
 		if m.isFrozen() {

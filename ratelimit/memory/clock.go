@@ -26,6 +26,12 @@ type unixSecond int64
 func (s unixSecond) instant() instant       { return instant(s) * instant(time.Second) }
 func (s unixSecond) millisecond() unixMilli { return unixMilli(s) * 1000 }
 
+func (s unixSecond) add(length wholeSeconds) unixSecond  { return s + unixSecond(length) }
+func (s unixSecond) since(other unixSecond) wholeSeconds { return wholeSeconds(s - other) }
+
+// A number of wholeSeconds is a length of time.
+type wholeSeconds int64
+
 // A unixMilli is a time in Unix milliseconds.
 type unixMilli int64
 

@@ -27,10 +27,10 @@ func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
 //	x.rule(name, d)     the request is charged, or struck, and the slot is written
 type ruling struct {
 	subject
-	record, before record
-	hasRecord      bool
-	reserved       bool // of a group: reserve was called
-	isNew          bool // of a group: reserve made the slot
+	conduct, before conduct
+	hasConduct      bool
+	reserved        bool // of a group: reserve was called
+	isNew           bool // of a group: reserve made the slot
 }
 
 // open freezes the slot and sets the outcome: Banned, Allowed or Limited.
@@ -44,15 +44,15 @@ func (x *ruling) open(d *ratelimit.Decision) {
 func (x *ruling) judge(d *ratelimit.Decision) {
 	d.Time = int64(x.now)
 	x.account.roll(x.now, d.Plan)
-	x.record, x.hasRecord = x.subject.record(x.now)
-	x.before = x.record
+	x.conduct, x.hasConduct = x.subject.conduct(x.now)
+	x.before = x.conduct
 	fits := x.account.states(d)
-	banEnds := x.record.banEnds(x.now)
+	banEnds := x.conduct.banEnds(x.now)
 	d.BanEnds, d.Receipt.BanReason = int64(banEnds), nil // inspect may have set another
 	switch {
 	case banEnds > 0:
-		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, x.record.reason(x.names.all[x.hash])
-		x.record.until = banEnds // it may be shorter, if the clock stepped back
+		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, x.conduct.reason(x.names.all[x.hash])
+		x.conduct.until = banEnds // it may be shorter, if the clock stepped back
 	case fits:
 		d.Outcome = ratelimit.Allowed
 	default:
@@ -78,17 +78,17 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 	switch d.Outcome {
 	case ratelimit.Allowed:
 		x.account.charge(d)
-		x.record.admit()
+		x.conduct.admit()
 	case ratelimit.Limited:
 		engine.Complete(d)
 		x.strike(d)
 	}
-	d.StrikesLeft = strikesLeft(d, &x.record)
+	d.StrikesLeft = strikesLeft(d, &x.conduct)
 	engine.Complete(d)
-	if x.record != x.before || x.hasRecord && x.record.empty() {
-		// Without room the record is not kept, which makeRoom has counted. The
+	if x.conduct != x.before || x.hasConduct && x.conduct.empty() {
+		// Without room the conduct is not kept, which makeRoom has counted. The
 		// decision stands, but is no strike.
-		if x.putRecord(x.record, dirty) != nil {
+		if x.putConduct(x.conduct, dirty) != nil {
 			d.Struck = false
 		} else if d.Struck && d.Outcome == ratelimit.Banned {
 			x.names.keep(x.hash, name, "")
@@ -100,16 +100,16 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 	x.sweep(x.now, rollSteps)
 }
 
-// strike enters a limited request into the record, which may start a ban.
+// strike enters a limited request into the conduct, which may start a ban.
 func (x *ruling) strike(d *ratelimit.Decision) {
-	r := &x.record
+	c := &x.conduct
 	penalty := d.Plan.Penalty()
 	if penalty.Strikes == 0 {
 		return
 	}
-	r.expires = max(r.expires, x.account.lastEnd())
-	struck, banned := r.strike(penalty, x.now, windowStart(d))
+	c.expires = max(c.expires, x.account.lastEnd())
+	struck, banned := c.strike(penalty, x.now, windowStart(d))
 	if d.Struck = struck; banned {
-		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, int64(r.until), &byStrikes
+		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, int64(c.until), &reasonStrikes
 	}
 }

@@ -77,12 +77,12 @@ func (s *segment) sweep(now instant, steps int) {
 // limitAhead brings windows back that lie more than an hour further ahead than a
 // window may, because the clock stepped back. It returns the meter of the slot,
 // which is in use. A request would bring them back as well, but a subject that sends
-// none would keep its slot for as long as the clock was ahead. A record keeps its slot
+// none would keep its slot for as long as the clock was ahead. Conduct keeps its slot
 // until the time that the clock said before.
 func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 	slot := t.slot(at)
 	m := slot.settled()
-	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
+	layout := s.layouts.get(m.layout()) // of conduct and of a frozen slot: none
 	for i := range layout.n {
 		w := layout.window(i, slot, m)
 		if w.end.instant().since(now) <= 2*w.kind.Length()+time.Hour {
@@ -100,7 +100,7 @@ func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 // expiry returns the time from which on a slot in use means nothing. The slot has the meter m
 // and is not frozen.
 func (s *segment) expiry(slot slot, m meter) instant {
-	if m.isRecord() {
+	if m.isConduct() {
 		return unixSecond(m.count()).instant()
 	}
 	var last unixSecond
@@ -112,7 +112,7 @@ func (s *segment) expiry(slot slot, m meter) instant {
 
 // heldUntil returns the time until which a slot in use must not be evicted; 0 if it may be.
 func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
-	if m.isRecord() {
+	if m.isConduct() {
 		return s.expiry(slot, m)
 	}
 	var end unixSecond
@@ -121,11 +121,11 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 		w := layout.anyWindow(i, slot, m.counted())
 		end = max(end, w.heldUntil())
 	}
-	if m.has(checkRecord) {
-		r, _ := s.table.Load().record(slot.hash(), now)
-		end = max(end, r.banEnds(now))
-		if r.strikes > 0 {
-			end = max(end, r.expires)
+	if m.has(checkConduct) {
+		c, _ := s.table.Load().conduct(slot.hash(), now)
+		end = max(end, c.banEnds(now))
+		if c.strikes > 0 {
+			end = max(end, c.expires)
 		}
 	}
 	return min(end.instant(), s.expiry(slot, m))
@@ -231,7 +231,7 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 	if until := s.heldUntil(slot, m, now); until > now {
 		return victim{}, until
 	}
-	layout := s.layouts.get(m.layout()) // of an account: a record is held until it expires
+	layout := s.layouts.get(m.layout()) // of an account: conduct is held until it expires
 	longest := layout.anyWindow(layout.n-1, slot, m.counted())
 	return victim{found: true, at: i, used: longest.amount(now)}, 0
 }

@@ -8,7 +8,7 @@ import (
 
 // A hashKey is the secret under which subjects are hashed. An engine keeps 64
 // bits of hash for a subject in place of its name. One bit of them tells accounts
-// from records: if n subjects are held, the chance that any two share an account is
+// from conduct: if n subjects are held, the chance that any two share an account is
 // about n²/2⁶⁴, one in eighteen million at a million. The key is random for each
 // engine, so that clients cannot look for two subjects that collide. It can be kept
 // over a restart, which is not possible with a key of hash/maphash.
@@ -43,7 +43,7 @@ func (l *Limiter) Secret() []byte {
 // with secret words, multiplied in pairs to 128 bits, and the halves combined. Two
 // lanes, which do not wait for each other, take 16 bytes of 32 each. Every
 // constant is secret, so that no input can make a factor zero by design. The
-// result is even: odd hashes are those of records. It is never zero, which marks an
+// result is even: odd hashes are those of conduct. It is never zero, which marks an
 // empty slot.
 func (k *hashKey) sum(s string) uint64 {
 	a, b := k[0], k[1]

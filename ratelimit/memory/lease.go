@@ -78,7 +78,7 @@ func (x *ruling) view(d *ratelimit.Decision, units int64) {
 			d.Outcome = ratelimit.Limited
 		}
 	}
-	d.StrikesLeft = strikesLeft(d, &x.record)
+	d.StrikesLeft = strikesLeft(d, &x.conduct)
 	engine.Complete(d)
 	d.Cost = 0
 }

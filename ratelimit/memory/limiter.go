@@ -97,7 +97,7 @@ func New(opts Options) (*Limiter, error) {
 	for i := range l.segments {
 		s := &l.segments[i]
 		s.table, s.capacity, s.layouts, s.key = &l.tables[i], &l.capacity, &l.layouts, &l.key
-		s.table.Store(newTable(minSlots, firstWindow+recordWords))
+		s.table.Store(newTable(minSlots, firstWindow+conductWords))
 		s.returns = map[bucketKey][]gcra.Return{}
 	}
 	return l, nil
@@ -126,7 +126,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	s := l.lock(subject)
 	defer s.unlock()
 	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
-	s.drop(recordHash(s.hash))
+	s.drop(conductHash(s.hash))
 	maps.DeleteFunc(s.returns, func(b bucketKey, _ []gcra.Return) bool { return b.account == s.hash })
 	s.generation++
 	return nil

@@ -176,7 +176,7 @@ func (s *subject) load(r Record) error {
 	case r.Key == s.hash:
 		return s.loadAccount(r.Data[len(head):])
 	}
-	return s.loadRecord(r.Data[len(head):])
+	return s.loadConduct(r.Data[len(head):])
 }
 
 func (s *subject) loadAccount(data []byte) error {
@@ -189,14 +189,14 @@ func (s *subject) loadAccount(data []byte) error {
 	return s.put(stored)
 }
 
-func (s *subject) loadRecord(data []byte) error {
-	r, name, reason, err := decodeRecord(data)
-	if err != nil || r.expires.instant().add(keepExpired) <= s.now {
+func (s *subject) loadConduct(data []byte) error {
+	c, name, reason, err := decodeConduct(data)
+	if err != nil || c.expires.instant().add(keepExpired) <= s.now {
 		return err
 	}
 	s.freeze()
 	defer s.unfreeze()
-	if err := s.putRecord(r, stored); err != nil {
+	if err := s.putConduct(c, stored); err != nil {
 		return err
 	}
 	s.names.keep(s.hash, name, reason)
@@ -209,10 +209,10 @@ func (s *subject) loadRecord(data []byte) error {
 func (s *segment) encode(slot slot, m meter) Record {
 	key := slot.hash()
 	rec := Record{Key: key, Expires: int64(s.expiry(slot, m).second())}
-	if m.isRecord() {
-		var r record
-		r.read(slot, 0)
-		rec.Data = r.encode(s.key.dataHead(key), cmp.Or(s.names.all[accountHash(key)], new(named)))
+	if m.isConduct() {
+		var c conduct
+		c.read(slot, 0)
+		rec.Data = c.encode(s.key.dataHead(key), cmp.Or(s.names.all[accountHash(key)], new(named)))
 	} else {
 		var a account
 		a.read(&s.layouts.get(m.layout()).layout, slot, m.counted())
@@ -221,16 +221,16 @@ func (s *segment) encode(slot slot, m meter) Record {
 	return rec
 }
 
-// The first byte of a Record's Data is its kind. Two bytes follow that depend on the key and
+// The first byte of a Record's Data says what it is about. Two bytes follow that depend on the key and
 // the secret, by which an engine with another secret knows the record as not its own. Then
 // come variable-length integers: of an account the length, limit, used and end of each
-// window, as a window has them; of a record its fields, then the length of the reason and the
+// window, as a window has them; of conduct its fields, then the length of the reason and the
 // reason if the ban has one of its own, and then the name of the subject if it has a ban. A
 // window that has not begun has the limit savedNotBegun. A window with this number as its limit
 // has one more, which decodeAccount rounds down.
 const (
-	kindAccount   = 5
-	kindRecord    = 6
+	dataAccount   = 5
+	dataConduct   = 6
 	savedNotBegun = 1 << 32
 )
 
@@ -241,11 +241,11 @@ var (
 
 // dataHead returns what the Data of a record with the key begins with.
 func (k *hashKey) dataHead(key uint64) []byte {
-	kind := byte(kindAccount)
+	first := byte(dataAccount)
 	if key != accountHash(key) {
-		kind = kindRecord
+		first = dataConduct
 	}
-	b := append(make([]byte, 0, 40), kind) // enough for two windows
+	b := append(make([]byte, 0, 40), first) // enough for two windows
 	return binary.LittleEndian.AppendUint16(b, uint16(fold(key^k[1], k[2])))
 }
 
@@ -286,32 +286,33 @@ func decodeAccount(data []byte) (a account, err error) {
 	return a, nil
 }
 
-func (r *record) encode(b []byte, of *named) []byte {
-	for _, n := range []int64{int64(r.first), int64(r.strikes), int64(r.level), int64(r.until), int64(r.since), r.length, int64(r.expires)} {
+func (c *conduct) encode(b []byte, of *named) []byte {
+	for _, n := range []int64{int64(c.first), int64(c.strikes), int64(c.level), int64(c.until), int64(c.since), int64(c.banBits()), int64(c.expires)} {
 		b = binary.AppendVarint(b, n)
 	}
-	if r.length&ownText != 0 {
+	if c.cause == byHandWithText {
 		b = append(binary.AppendVarint(b, int64(len(of.reason))), of.reason...)
 	}
 	return append(b, of.name...)
 }
 
-func decodeRecord(data []byte) (r record, name, reason string, err error) {
-	var first, strikes, level, until, since, expires int64
-	data = varints(data, &first, &strikes, &level, &until, &since, &r.length, &expires)
-	r.first, r.until, r.since, r.expires = unixMilli(first), unixSecond(until), unixSecond(since), unixSecond(expires)
-	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
-	if data == nil || !r.valid() {
-		return r, "", "", errData
+func decodeConduct(data []byte) (c conduct, name, reason string, err error) {
+	var first, strikes, level, until, since, ban, expires int64
+	data = varints(data, &first, &strikes, &level, &until, &since, &ban, &expires)
+	c.first, c.until, c.since, c.expires = unixMilli(first), unixSecond(until), unixSecond(since), unixSecond(expires)
+	c.strikes, c.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
+	c.setBanBits(uint32(ban))
+	if data == nil || ban != int64(c.banBits()) || !c.valid() {
+		return c, "", "", errData
 	}
-	if r.length&ownText != 0 {
+	if c.cause == byHandWithText {
 		var n int64
 		if data = varints(data, &n); data == nil || n < 0 || n > min(engine.MaxReason, int64(len(data))) {
-			return r, "", "", errData
+			return c, "", "", errData
 		}
 		reason, data = string(data[:n]), data[n:]
 	}
-	return r, string(data), reason, nil
+	return c, string(data), reason, nil
 }
 
 // varints reads variable-length integers from the front of data, and returns

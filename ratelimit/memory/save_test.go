@@ -366,7 +366,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 			t.Errorf("%s left %d subjects", name, held)
 		}
 	}
-	text := slices.Clip(append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, byHand|ownText|1), 2))
+	text := slices.Clip(append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, int64(byHandWithText)<<banLengthBits|1), 2))
 	for name, data := range map[string][]byte{
 		"no reason":                 text,
 		"a reason cut short":        append(text, 4, 'a'),
@@ -375,6 +375,8 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"a record cut short":        {6, 0, 0, 0},
 		"a record of nonsense":      {6, 1, 1, 1, 1, 1, 1, 1},
 		"strikes beside a ban":      {6, 2, 2, 2, 2, 2, 2, 2},
+		"a cause without a ban":     append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, int64(byHand)<<banLengthBits), 2),
+		"a cause of no meaning":     append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, 1<<banLengthBits|1), 2),
 		"decay without strikes":     {6, 0, 0, 2, 2, 2, 0, 2},
 		"an account's data":         {5, 120, 2, 2, 2},
 		"an expiry out of range":    {6, 2, 0, 2, 2, 0, 2, 255, 255, 255, 255, 255, 15},

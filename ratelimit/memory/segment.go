@@ -30,15 +30,15 @@ type segment struct {
 	_ [64]byte // keeps one segment's lock and another's table off one cache line
 }
 
-// A subject is one subject and the lock of its segment: its account and its record
+// A subject is one subject and the lock of its segment: its account and its conduct
 // can be read and changed. A change of the account is
 //
 //	s.freeze()          the slot is frozen, and s.account is read from it
-//	...                 s.account and the record are changed
+//	...                 s.account and the conduct are changed
 //	s.put(dirty)        the slot gets s.account; or s.unfreeze() leaves it as it was
 //
 // While the slot is frozen, every other call for the subject waits for the lock. It
-// sees what is done to account and record as one change. The slot may move
+// sees what is done to account and conduct as one change. The slot may move
 // meanwhile.
 type subject struct {
 	*segment
@@ -56,7 +56,7 @@ type subject struct {
 func (l *Limiter) lock(name string) subject { return l.lockKey(l.key.sum(name)) }
 
 // lockKey locks the segment of the subject that has the hash of its account or its
-// record as a key.
+// conduct as a key.
 func (l *Limiter) lockKey(key uint64) (s subject) {
 	s.segment, s.hash = &l.segments[key>>l.shift], accountHash(key)
 	s.mu.Lock()
@@ -84,7 +84,7 @@ func (s *subject) slot() (slot, bool) {
 	return t.slot(i), true
 }
 
-// unfreeze ends what freeze began, for an account that has not changed. The record
+// unfreeze ends what freeze began, for an account that has not changed. The conduct
 // may have.
 func (s *subject) unfreeze() {
 	if slot, found := s.slot(); found {
@@ -143,22 +143,22 @@ func (s *subject) write(flags meter) {
 }
 
 // setMeter puts the meter into the slot, which is frozen, with the end of the ban that the
-// record has, if it is not by hand, and with checkRecord if an admission must read the
-// record. A record that has expired, and a ban that is over, count as well, since the clock
+// conduct has, if it is not by hand, and with checkConduct if an admission must read the
+// conduct. Conduct that has expired, and a ban that is over, count as well, since the clock
 // may step back.
 //
-// An admission under the lock drops a record that has expired. At the end of a window the
-// lock is taken. So only a record that expires before that must be read.
+// An admission under the lock drops conduct that has expired. At the end of a window the
+// lock is taken. So only conduct that expires before that must be read.
 func (s *subject) setMeter(slot slot, m meter) {
-	r, found := s.record(0)
-	if r.changesOnAdmission() || found && s.account.reaches(r.expires) {
-		m |= checkRecord
+	c, found := s.conduct(0)
+	if c.changesOnAdmission() || found && s.account.reaches(c.expires) {
+		m |= checkConduct
 	}
-	if r.length > 0 && r.length&byHand == 0 { // of a ban by hand the record has the reason
+	if c.length > 0 && c.cause == byStrikes { // of a ban by hand the conduct has the reason
 		s.layouts.get(m.layout()).rebase(slot, m.count())
-		m = m&(countUnit-1) | banned | meter(r.until)*countUnit
+		m = m&(countUnit-1) | banned | meter(c.until)*countUnit
 		bansSince := &s.table.Load().bansSince
-		bansSince.Store(max(bansSince.Load(), int64(r.until-unixSecond(r.length))))
+		bansSince.Store(max(bansSince.Load(), int64(c.until.add(-c.length))))
 	}
 	slot.setMeter(m.after(slot.meter()))
 	s.noteHeld(s.hash) // its ban may end earlier now
@@ -175,31 +175,31 @@ func (s *subject) noteHeld(key uint64) {
 	}
 }
 
-// record returns the subject's record, and whether it has one. A record that has
+// conduct returns the subject's conduct, and whether it has any. Conduct that has
 // expired by the given time is empty.
-func (s *subject) record(at instant) (record, bool) { return s.table.Load().record(s.hash, at) }
+func (s *subject) conduct(at instant) (conduct, bool) { return s.table.Load().conduct(s.hash, at) }
 
-// putRecord stores the record, with flags beside those it has, or drops it if it is
+// putConduct stores the conduct, with flags beside those it has, or drops it if it is
 // empty.
-func (s *subject) putRecord(r record, flags meter) error {
-	if r.empty() {
-		s.drop(recordHash(s.hash))
+func (s *subject) putConduct(c conduct, flags meter) error {
+	if c.empty() {
+		s.drop(conductHash(s.hash))
 		return nil
 	}
-	slot, err := s.place(recordHash(s.hash), recordWords)
+	slot, err := s.place(conductHash(s.hash), conductWords)
 	if err != nil {
 		return err
 	}
-	r.write(slot, slot.freeze(), flags)
-	if r.length == 0 { // no ban, or one that is over
+	c.write(slot, slot.freeze(), flags)
+	if c.length == 0 { // no ban, or one that is over
 		s.names.drop(s.hash)
 	}
-	s.noteHeld(recordHash(s.hash))
+	s.noteHeld(conductHash(s.hash))
 	return nil
 }
 
 // place returns the slot of a key, or a new one of so many words beside hash and meter,
-// which it leaves frozen. The key is the hash of the account or of the record.
+// which it leaves frozen. The key is the hash of the account or of the conduct.
 func (s *subject) place(key uint64, words int) (slot, error) {
 	t := s.table.Load()
 	if i, found := t.find(key); found {
@@ -238,7 +238,7 @@ func (s *segment) fit(n uint64, words int) {
 // account with the most allow.
 func (s *segment) resize(slots uint64, words int) {
 	t := s.table.Load()
-	stride := uint64(firstWindow + max(words, recordWords))
+	stride := uint64(firstWindow + max(words, conductWords))
 	for i := range t.slots {
 		switch m := t.slot(i).meter(); {
 		case t.slot(i).hash() == 0:
@@ -264,7 +264,7 @@ func (s *segment) drop(key uint64) {
 // removeSlot empties slot i, which is frozen and had the meter m. The slot still
 // counts as used in the capacity.
 func (s *segment) removeSlot(t *table, i uint64, m meter) {
-	if m.isRecord() {
+	if m.isConduct() {
 		s.names.drop(accountHash(t.slot(i).hash()))
 	} else {
 		s.layouts.remove(m.layout())

@@ -7,7 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
-// A slot holds the account of one subject, or its record of strikes and bans, in
+// A slot holds the account of one subject, or its conduct, that is strikes and bans, in
 // words that are read and written atomically. An account with two windows:
 //
 //	        63                             32 31      18 17 16 15 14 13           0
@@ -16,10 +16,10 @@ import (
 //	word 2 | count when the window began     | end of the window, Unix seconds     |
 //	word 3 | count when the window began     | end of the window, Unix seconds     |
 //
-// A record (type record explains its fields):
+// Conduct (type conduct explains its fields):
 //
 //	word 0 | hash of the subject, plus 1                                           |
-//	word 1 | expires, Unix seconds           | version  | 0| s| d| 0| recordLayout |
+//	word 1 | expires, Unix seconds           | version  | 0| s| d| 0| conductLayout |
 //	word 2 | first, Unix milliseconds (42 bits)    | level (8)  | strikes (14)     |
 //	word 3 | until, Unix seconds             | since or length, seconds            |
 //
@@ -29,7 +29,7 @@ import (
 //
 // From a ban until the next admission or strike the flag b is set. The upper half of the meter
 // is then the end of the ban, in Unix seconds, and the count is 0. So a banned subject is
-// refused without a look at its record.
+// refused without a look at its conduct.
 //
 // A wide window, of which 2³² units or more are used, has a second word behind the words of
 // all windows. It holds the units that were used when the account was last written under the
@@ -112,15 +112,15 @@ func (s slot) mark(set, cleared meter) meter {
 type meter uint64
 
 const (
-	frozen       = meter(1<<14 - 1) // in place of a layout: the slot is being changed
-	pending      = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll and admitSmooth
-	recordLayout = meter(1<<14 - 3) // in place of a layout: the slot holds a record
-	maxLayouts   = int(recordLayout)
+	frozen        = meter(1<<14 - 1) // in place of a layout: the slot is being changed
+	pending       = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll and admitSmooth
+	conductLayout = meter(1<<14 - 3) // in place of a layout: the slot holds conduct
+	maxLayouts    = int(conductLayout)
 
-	checkRecord = meter(1 << 14) // c: an admission must read the record first
-	dirty       = meter(1 << 15) // d: changed since the last Save
-	stored      = meter(1 << 16) // s: was saved or loaded, so that Save must report its end
-	banned      = meter(1 << 17) // b: has the end of a ban in place of the count
+	checkConduct = meter(1 << 14) // c: an admission must read the conduct first
+	dirty        = meter(1 << 15) // d: changed since the last Save
+	stored       = meter(1 << 16) // s: was saved or loaded, so that Save must report its end
+	banned       = meter(1 << 17) // b: has the end of a ban in place of the count
 
 	versionUnit = meter(1 << 18)
 	versionMask = meter(1<<32 - 1<<18)
@@ -134,7 +134,7 @@ func (m meter) layout() int      { return int(m & frozen) }
 func (m meter) has(f meter) bool { return m&f != 0 }
 func (m meter) isFrozen() bool   { return m&frozen >= pending } // or pending
 func (m meter) isPending() bool  { return m&frozen == pending }
-func (m meter) isRecord() bool   { return m&frozen == recordLayout }
+func (m meter) isConduct() bool  { return m&frozen == conductLayout }
 
 // counted returns m with the count in place of the end of a ban.
 func (m meter) counted() meter {

@@ -38,7 +38,7 @@ func newTable(slots, stride uint64) *table {
 func (t *table) slot(i uint64) slot { return t.words[i*t.stride : (i+1)*t.stride] }
 
 // home returns where the search for a hash starts. It uses the lower half of the
-// hash; the upper bits chose the segment. The lowest bit, which records alone have, leads
+// hash; the upper bits chose the segment. The lowest bit, which conduct alone has, leads
 // half the table further: a search for an account passes few slots.
 func (t *table) home(h uint64) uint64 { return uint64(uint32(h)^uint32(h)<<31) * t.slots >> 32 }
 

@@ -19,7 +19,7 @@ import (
 // change leaves the meter as it was, and the count, the layout and the flags are
 // those of the change.
 func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
-	fresh := newMeter(7, 3) | checkRecord | stored
+	fresh := newMeter(7, 3) | checkConduct | stored
 	seen := map[meter]bool{}
 	m := fresh
 	for range 1 << 14 {
@@ -28,7 +28,7 @@ func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
 		}
 		seen[m] = true
 		next := fresh.after(m)
-		if next.count() != 7 || next.layout() != 3 || next&(checkRecord|dirty|stored) != checkRecord|stored {
+		if next.count() != 7 || next.layout() != 3 || next&(checkConduct|dirty|stored) != checkConduct|stored {
 			t.Fatalf("the version changes the rest of the meter: %x", uint64(next))
 		}
 		m = next

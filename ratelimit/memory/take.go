@@ -67,7 +67,7 @@ func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, r
 func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt instant) {
 	for {
 		m := slot.meter()
-		if m.has(checkRecord) || slot.hash() != h {
+		if m.has(checkConduct) || slot.hash() != h {
 			return false, 0
 		}
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
@@ -161,33 +161,33 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 	if lastEnd == 0 {
 		return unclear
 	}
-	var r record
+	var c conduct
 	mayStrike := roomAt > 0 && engine.Of(d.Plan).Strikes() > 0
 	now, banEnds := timeOf(d), t.peekBan(m, timeOf(d))
-	if banEnds == 0 && (mayStrike || m.has(checkRecord)) {
-		if !t.peekRecord(h, now, &r) {
-			return unclear // without a record, the request may be a strike
+	if banEnds == 0 && (mayStrike || m.has(checkConduct)) {
+		if !t.peekConduct(h, now, &c) {
+			return unclear // without conduct, the request may be a strike
 		}
-		banEnds = r.banEnds(now)
+		banEnds = c.banEnds(now)
 	}
 	v := refused
 	d.Outcome, d.BanEnds = ratelimit.Limited, int64(banEnds)
 	switch {
 	case banEnds > 0:
-		if r.needsLock(banEnds) {
+		if c.needsLock(banEnds) {
 			return unclear
 		}
-		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, r.reason(nil)
+		d.Outcome, d.Receipt.BanReason = ratelimit.Banned, c.reason(nil)
 	case roomAt == 0:
 		d.Outcome, v = ratelimit.Skipped, fits
-	case mayStrike && !r.excuses(d, lastEnd):
+	case mayStrike && !c.excuses(d, lastEnd):
 		return unclear // a strike
 	}
 	d.RetryAfter = max(roomAt, banEnds.instant()).since(now)
 	if roomAt == 0 {
 		engine.Complete(d) // no quota refuses the request
 	}
-	d.StrikesLeft = strikesLeft(d, &r)
+	d.StrikesLeft = strikesLeft(d, &c)
 	if slot.meter() != m {
 		return unclear
 	}

@@ -193,7 +193,7 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 
 // spare ends a ruling that changes nothing.
 func (x *ruling) spare(d *ratelimit.Decision) {
-	d.StrikesLeft = strikesLeft(d, &x.record)
+	d.StrikesLeft = strikesLeft(d, &x.conduct)
 	engine.Complete(d)
 	if x.found {
 		x.unfreeze()

@@ -82,8 +82,8 @@ var cases = []row{
 	{"a table that grows", "fill 5, take a large => take b large | take a large, take a large"},
 	{"a table that grows for two", "fill 4, take a large => take b large | take c large | take a large"},
 	{"a table that grows beside a ban", "fill 5, take a large => take b large | ban a | take a large"},
-	{"the record of a limited request that moves", "take front large, take 2 a graceful, take a graceful => reset front | take a graceful, take a graceful"},
-	{"the record of a ban that moves", "take front large, take a two, ban a => reset front | unban a | take a two"},
+	{"the conduct of a limited request that moves", "take front large, take 2 a graceful, take a graceful => reset front | take a graceful, take a graceful"},
+	{"the conduct of a ban that moves", "take front large, take a two, ban a => reset front | unban a | take a two"},
 	{"slots that get wider for another subject", "take a two, take b two => take a wide | take b two, take b two"},
 
 	// The largest number of subjects.

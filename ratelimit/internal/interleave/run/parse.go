@@ -153,7 +153,7 @@ func name(word string) string {
 
 // places returns the names of three subjects with searches that begin at one slot, so that
 // the second stands behind the first, and the third behind the second; and that of a
-// subject with a search that begins where that for the record of "a" begins.
+// subject with a search that begins where that for the conduct of "a" begins.
 var places = sync.OnceValue(func() map[string]string {
 	one, front := namesAt(3, home(key("n0", false))), namesAt(1, home(key("a", true)))
 	return map[string]string{"first": one[0], "second": one[1], "third": one[2], "front": front[0]}
