@@ -284,43 +284,47 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 		case kind.IsSmooth():
 			s.adjustSmooth(d, i, units)
 		default:
-			a.adjustWindow(d, window{kind, roundLimit(engine.Of(d.Plan).Limit(i)), units, end}, now)
+			charged := window{kind: kind, limit: roundLimit(engine.Of(d.Plan).Limit(i)), end: end}
+			a.adjustWindow(d, charged, units, now)
 		}
 	}
 	for _, o := range d.Receipt.Others {
 		if o.Length > 0 {
-			a.adjustWindow(d, window{fixedwindow.KindOf(int64(o.Length)), fixedwindow.MaxUnits, units, unixSecond(o.End)}, now)
+			kind := fixedwindow.KindOf(int64(o.Length))
+			charged := window{kind: kind, limit: fixedwindow.MaxUnits, end: unixSecond(o.End)}
+			a.adjustWindow(d, charged, units, now)
 		}
 	}
 }
 
-// openedLater reports whether w was opened after a charge. Calendar windows that are open
-// at once can end at different times, and units are added where that is in doubt.
-func openedLater(w, charged *window) bool {
+// openedAfter reports whether w was opened after a charge of a window of its kind that ended then,
+// to which units are to be added. Calendar windows that are open at once can end at different
+// times, and units are added where that is in doubt.
+func (w *window) openedAfter(end unixSecond, units int64) bool {
 	if w.kind.IsCalendar() {
-		return charged.used < 0 && w.end-charged.end >= unixSecond(fixedwindow.Apart(w.kind.Length()))
+		return units < 0 && w.end.since(end) >= wholeSeconds(fixedwindow.Apart(w.kind.Length()))
 	}
-	return w.end > charged.end
+	return w.end > end
 }
 
-// adjustWindow adds the units of a charge to the window that ends with it, or gives them
-// back. The account has been expired.
-func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now instant) {
+// adjustWindow adds units to the window that was charged, or gives them back if they are
+// negative. The account has been expired.
+func (a *account) adjustWindow(d *ratelimit.Decision, charged window, units int64, now instant) {
 	w := a.window(charged.kind)
 	latest := min(charged.end, charged.latestEnd(now))
 	switch {
 	case charged.end.instant() <= now: // it is over
-	case w == nil && charged.used > 0:
-		charged.end = latest
+	case w == nil && units > 0:
+		charged.used, charged.end = units, latest
 		a.openWindow(d.Plan, charged)
-	case w == nil || openedLater(w, &charged):
-	case charged.used > 0:
-		w.add(charged.used)
+	case w == nil || w.openedAfter(charged.end, units):
+	case units > 0:
+		w.add(units)
 		w.limit = min(w.limit, charged.limit)
 		if timeOf(d) >= w.end.instant() {
 			w.end = latest
 		}
 	default:
-		w.used -= min(-charged.used, w.used)
+		w.used -= min(-units, w.used)
 	}
 }

@@ -84,7 +84,7 @@ func (t *table) peekConduct(h uint64, now instant, c *conduct) bool {
 // peekBan returns the end of the ban in force that the meter m has, or 0. A
 // ban that began after now is left to the conduct: the clock stepped back, which may end it.
 func (t *table) peekBan(m meter, now instant) unixSecond {
-	ends := unixSecond(m.count())
+	ends := m.banEnd()
 	if !m.has(banned) || ends.instant() <= now || now.secondUp() < unixSecond(t.bansSince.Load()) {
 		return 0
 	}
@@ -94,7 +94,7 @@ func (t *table) peekBan(m meter, now instant) unixSecond {
 // read fills c, which is empty, with what a slot holds at a time: nothing once
 // it has expired.
 func (c *conduct) read(s slot, now instant) {
-	if c.expires = unixSecond(s.meter().count()); c.expires.instant() <= now {
+	if c.expires = s.meter().expires(); c.expires.instant() <= now {
 		c.expires = 0
 		return
 	}

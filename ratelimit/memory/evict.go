@@ -52,7 +52,7 @@ func (s *segment) sweep(now instant, steps int) {
 			s.clockHand++
 			continue
 		}
-		m := s.limitAhead(t, s.clockHand, now)
+		m := s.pullBack(t, s.clockHand, now)
 		if m.isFrozen() || s.expiry(slot, m).add(keepExpired) > now {
 			s.clockHand++
 			continue
@@ -74,12 +74,12 @@ func (s *segment) sweep(now instant, steps int) {
 	}
 }
 
-// limitAhead brings windows back that lie more than an hour further ahead than a
+// pullBack brings windows back that lie more than an hour further ahead than a
 // window may, because the clock stepped back. It returns the meter of the slot,
 // which is in use. A request would bring them back as well, but a subject that sends
 // none would keep its slot for as long as the clock was ahead. Conduct keeps its slot
 // until the time that the clock said before.
-func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
+func (s *segment) pullBack(t *table, at uint64, now instant) meter {
 	slot := t.slot(at)
 	m := slot.settled()
 	layout := s.layouts.get(m.layout()) // of conduct and of a frozen slot: none
@@ -101,7 +101,7 @@ func (s *segment) limitAhead(t *table, at uint64, now instant) meter {
 // and is not frozen.
 func (s *segment) expiry(slot slot, m meter) instant {
 	if m.isConduct() {
-		return unixSecond(m.count()).instant()
+		return m.expires().instant()
 	}
 	var last unixSecond
 	for i := range s.layouts.get(m.layout()).n {
@@ -118,7 +118,7 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 	var end unixSecond
 	layout := s.layouts.get(m.layout())
 	for i := range layout.n {
-		w := layout.anyWindow(i, slot, m.counted())
+		w := layout.anyWindow(i, slot, m.withCount())
 		end = max(end, w.heldUntil())
 	}
 	if m.has(checkConduct) {
@@ -221,7 +221,7 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 	if slot.hash() == 0 {
 		return victim{}, math.MaxInt64
 	}
-	m := s.limitAhead(t, i, now)
+	m := s.pullBack(t, i, now)
 	if m.isFrozen() {
 		return victim{}, math.MaxInt64
 	}
@@ -232,7 +232,7 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 		return victim{}, until
 	}
 	layout := s.layouts.get(m.layout()) // of an account: conduct is held until it expires
-	longest := layout.anyWindow(layout.n-1, slot, m.counted())
+	longest := layout.anyWindow(layout.n-1, slot, m.withCount())
 	return victim{found: true, at: i, used: longest.amount(now)}, 0
 }
 

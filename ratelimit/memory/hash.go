@@ -8,7 +8,7 @@ import (
 
 // A hashKey is the secret under which subjects are hashed. An engine keeps 64
 // bits of hash for a subject in place of its name. One bit of them tells accounts
-// from conduct: if n subjects are held, the chance that any two share an account is
+// from conduct: among n subjects, the chance that any two share an account is
 // about n²/2⁶⁴, one in eighteen million at a million. The key is random for each
 // engine, so that clients cannot look for two subjects that collide. It can be kept
 // over a restart, which is not possible with a key of hash/maphash.

@@ -114,7 +114,7 @@ const limitLayouts = maxLayouts - 1024
 var errLayouts = fmt.Errorf("memory: %w: subjects have too many combinations of windows: use plans with fewer different windows", ratelimit.ErrUnavailable)
 
 // add returns the number of a layout for one more account. If no number is free, it takes 1
-// for each limit, so that the account is held: that is better than to refuse it.
+// for each limit, so that the account has one: that is better than to refuse it.
 func (l *layouts) add(want layout) (int, error) {
 	for i := range min(len(*l.shared.Load()), 8) { // those that come first are those of most accounts
 		s := l.get(i)

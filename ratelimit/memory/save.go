@@ -215,7 +215,7 @@ func (s *segment) encode(slot slot, m meter) Record {
 		rec.Data = c.encode(s.key.dataHead(key), cmp.Or(s.names.all[accountHash(key)], new(named)))
 	} else {
 		var a account
-		a.read(&s.layouts.get(m.layout()).layout, slot, m.counted())
+		a.read(&s.layouts.get(m.layout()).layout, slot, m.withCount())
 		rec.Data = a.encode(s.key.dataHead(key))
 	}
 	return rec

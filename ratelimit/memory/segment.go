@@ -71,7 +71,7 @@ func (s *subject) unlock() { s.mu.Unlock() }
 func (s *subject) freeze() {
 	if slot, found := s.slot(); found {
 		s.found, s.meter = true, slot.freeze()
-		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.counted())
+		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter.withCount())
 	}
 }
 
@@ -88,7 +88,7 @@ func (s *subject) slot() (slot, bool) {
 // may have.
 func (s *subject) unfreeze() {
 	if slot, found := s.slot(); found {
-		s.setMeter(slot, s.meter.counted())
+		s.setMeter(slot, s.meter.withCount())
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 //
 // From a ban until the next admission or strike the flag b is set. The upper half of the meter
 // is then the end of the ban, in Unix seconds, and the count is 0. So a banned subject is
-// refused without a look at its conduct.
+// refused before its conduct is read.
 //
 // A wide window, of which 2³² units or more are used, has a second word behind the words of
 // all windows. It holds the units that were used when the account was last written under the
@@ -129,15 +129,19 @@ const (
 
 func newMeter(count uint32, layout int) meter { return meter(count)*countUnit | meter(layout) }
 
-func (m meter) count() uint32    { return uint32(m / countUnit) }
+// The upper half is one of these, as the flag of a ban and the layout say.
+func (m meter) count() uint32       { return uint32(m / countUnit) }
+func (m meter) banEnd() unixSecond  { return unixSecond(m.count()) }
+func (m meter) expires() unixSecond { return unixSecond(m.count()) } // of conduct
+
 func (m meter) layout() int      { return int(m & frozen) }
 func (m meter) has(f meter) bool { return m&f != 0 }
 func (m meter) isFrozen() bool   { return m&frozen >= pending } // or pending
 func (m meter) isPending() bool  { return m&frozen == pending }
 func (m meter) isConduct() bool  { return m&frozen == conductLayout }
 
-// counted returns m with the count in place of the end of a ban.
-func (m meter) counted() meter {
+// withCount returns m with the count in place of the end of a ban.
+func (m meter) withCount() meter {
 	if m.has(banned) {
 		return m & (countUnit - 1) &^ banned
 	}

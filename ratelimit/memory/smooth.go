@@ -67,7 +67,7 @@ func (w *window) amount(now instant) int64 {
 // latestEnd returns the latest end that a window may have.
 func (w *window) latestEnd(now instant) unixSecond {
 	if w.isSmooth() { // one window, and two seconds that are rounded up
-		return now.second() + unixSecond(-w.kind.Seconds()) + 2
+		return now.second().add(wholeSeconds(-w.kind.Seconds()) + 2)
 	}
 	return unixSecond(fixedwindow.LatestEnd(int64(now), w.kind.Length()))
 }
@@ -134,12 +134,12 @@ type bucketKey struct {
 // keepReturns reports whether there is room to keep the returns of a bucket. It drops some of those
 // that do not matter any more.
 func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
-	looked := 0
+	checked := 0
 	for old, r := range s.returns { // begins anywhere
-		if looked++; instant(r[len(r)-1].At.Nanos()).add(2*old.kind.Length()+keepExpired) <= s.now {
+		if checked++; instant(r[len(r)-1].At.Nanos()).add(2*old.kind.Length()+keepExpired) <= s.now {
 			delete(s.returns, old)
 		}
-		if looked == insertSteps {
+		if checked == insertSteps {
 			break
 		}
 	}
@@ -170,7 +170,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint 
 		if joint != nil {
 			joint.meter, joint.smooth = m, true
 		} else {
-			slot.setMeter(layout.charge(slot, m, d))
+			slot.setMeter(layout.endCharge(slot, m, d))
 		}
 		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // inspect may have set others
 		d.StrikesLeft = engine.Of(d.Plan).Strikes()
@@ -179,10 +179,10 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint 
 	}
 }
 
-// charge returns the meter with which a pending charge of a slot with buckets ends that had
-// the meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
+// endCharge ends a pending charge of a slot with buckets that had the meter m, and returns the
+// meter that the caller puts back. It puts the buckets of d, which is allowed, into the slot, and the windows of
 // other plans beside them into d.
-func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
+func (l *layout) endCharge(slot slot, m meter, d *ratelimit.Decision) meter {
 	if l.n > engine.Of(d.Plan).Len() {
 		l.others(slot, m, d)
 	}

@@ -157,7 +157,7 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 	if slot.hash() != h {
 		return unclear
 	}
-	lastEnd, roomAt := l.layouts.get(m.layout()).states(slot, m.counted(), d)
+	lastEnd, roomAt := l.layouts.get(m.layout()).states(slot, m.withCount(), d)
 	if lastEnd == 0 {
 		return unclear
 	}

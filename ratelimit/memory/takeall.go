@@ -78,7 +78,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		if d := &decisions[i]; admitted && !m.smooth {
 			m.meter = m.meter.charged(d.Cost)
 		} else if admitted {
-			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
+			m.meter = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)
 		} else {
 			clear(d.Receipt.Others[:])
 		}

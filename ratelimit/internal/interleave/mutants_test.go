@@ -60,7 +60,7 @@ var mutants = []mutant{
 		"if !slot.swap(m, m.withPending()) {", "if slot.meter() != m {",
 		"two takes of a smooth quota, one unit left"},
 	{"a bucket that is written when its slot is not held any more",
-		"slot.setMeter(layout.charge(slot, m, d))", "slot.setMeter(m.charged(d.Cost).after(m)); layout.charge(slot, m, d)",
+		"slot.setMeter(layout.endCharge(slot, m, d))", "slot.setMeter(m.charged(d.Cost).after(m)); layout.endCharge(slot, m, d)",
 		"two takes of a smooth quota, one unit left"},
 	{"a charge of a smooth quota that does not look at the hash",
 		"slot.hash() != h || m.has(checkConduct)", "m.has(checkConduct)",
@@ -78,7 +78,7 @@ var mutants = []mutant{
 		"m := slot.settled()", "m := slot.meter()",
 		"a new subject at the bound, beside a take of one with a full bucket"},
 	{"a group that does not write its buckets",
-		"m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)", "m.meter = m.meter.charged(d.Cost)",
+		"m.meter = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)", "m.meter = m.meter.charged(d.Cost)",
 		"a group beside takes of smooth quotas by one caller"},
 }
 
