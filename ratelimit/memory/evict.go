@@ -39,39 +39,44 @@ func (c *capacity) claim() bool {
 	return false
 }
 
-// sweep looks at the next few slots and drops those that have expired. Requests
+// sweep visits the next few slots and drops those that have expired. Requests
 // pay for it in small steps, so that nothing has to run when there are none.
 func (s *segment) sweep(now instant, steps int) {
 	for range steps {
 		if s.clockHand >= s.table.Load().slots {
 			s.clockHand = 0
 		}
-		t := s.table.Load()
-		slot := t.slot(s.clockHand)
-		if slot.hash() == 0 {
-			s.clockHand++
-			continue
+		if dropped := s.sweepSlot(s.clockHand, now); !dropped {
+			s.clockHand++ // otherwise another slot may have moved here
 		}
-		m := s.pullBack(t, s.clockHand, now)
-		if m.isFrozen() || s.expiry(slot, m).add(keepExpired) > now {
-			s.clockHand++
-			continue
-		}
-		m = slot.freeze()
-		if s.expiry(slot, m).add(keepExpired) > now { // a smooth quota has been charged since
-			slot.setMeter(m.after(m))
-			s.clockHand++
-			continue
-		}
-		if m.has(dirty) {
-			s.noteForgotten(slot) // what was saved may expire later
-		}
-		s.removeSlot(t, s.clockHand, m) // and look next at the slot that moves here
-		s.capacity.used.Add(-1)
 	}
 	if t := s.table.Load(); s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
 		s.resize(max(s.used*100/((fullest+emptiest)/2), minSlots), 0)
 	}
+}
+
+// sweepSlot drops a slot if it has expired, and reports whether it did.
+func (s *segment) sweepSlot(at uint64, now instant) (dropped bool) {
+	t := s.table.Load()
+	slot := t.slot(at)
+	if slot.hash() == 0 {
+		return false
+	}
+	m := s.pullBack(t, at, now)
+	if m.isFrozen() || s.expiry(slot, m).add(keepExpired) > now {
+		return false
+	}
+	m = slot.freeze()
+	if s.expiry(slot, m).add(keepExpired) > now { // a smooth quota has been charged since
+		slot.setMeter(m.after(m))
+		return false
+	}
+	if m.has(dirty) {
+		s.noteForgotten(slot) // what was saved may expire later
+	}
+	s.removeSlot(t, at, m)
+	s.capacity.used.Add(-1)
+	return true
 }
 
 // pullBack brings windows back that lie more than an hour further ahead than a
@@ -166,52 +171,73 @@ type victim struct {
 	used    int64 // units in its longest window; with smooth quotas alone, seconds until its bucket is full
 }
 
+// A sample is what a search for room has found so far.
+type sample struct {
+	best victim
+	size int // slots that are not held
+}
+
+// isEnough reports whether the search can end.
+func (f *sample) isEnough() bool { return f.best.expired || f.size == sampleSize }
+
+func (f *sample) add(v victim) {
+	if v.found {
+		f.size++
+		if !f.best.found || v.expired || v.used < f.best.used {
+			f.best = v
+		}
+	}
+}
+
 // findVictim returns a slot that has expired or else, of a sample of those that are
 // not held, the one that used least. It passes over blocks in which all are held, and ends
 // rather than search a part of a block, so that each search that finds none leaves fewer
 // blocks to the next one.
-func (s *segment) findVictim(now instant) (best victim) {
-	t, seen := s.table.Load(), 0
+func (s *segment) findVictim(now instant) victim {
+	t := s.table.Load()
 	if t.full > now {
 		return victim{}
 	}
-	// Until when all slots of the block are held; 0: not known, since the search began inside the
-	// block, or since one of them is not held.
-	var held instant
-	for passed := uint64(0); passed < t.slots+blockSlots && seen < sampleSize; {
-		i := s.roomHand % t.slots
-		block := i / blockSlots
-		if i%blockSlots == 0 {
-			if t.held[block] > now {
-				s.roomHand, passed = min(i+blockSlots, t.slots), passed+blockSlots
-				continue
-			}
-			if s.searched+blockSlots > maxSearched {
-				break
-			}
-			held = math.MaxInt64
+	var found sample
+	for passed := uint64(0); passed < t.slots+blockSlots && !found.isEnough(); {
+		at := s.roomHand % t.slots
+		block := at / blockSlots
+		end := min((block+1)*blockSlots, t.slots)
+		passed += end - at
+		if at > block*blockSlots { // the last search ended inside the block
+			s.searchBlock(t, at, end, now, &found)
+			continue
 		}
-		s.roomHand, passed = i+1, passed+1
-		s.searched++
-		v, until := s.candidate(t, i, now)
-		if v.expired {
-			return v
+		if t.held[block] > now {
+			s.roomHand = end
+			continue
 		}
-		if v.found {
-			seen++
-			if !best.found || v.used < best.used {
-				best = v
-			}
+		if s.searched+blockSlots > maxSearched {
+			break
 		}
-		held = min(held, until)
-		if s.roomHand%blockSlots == 0 || s.roomHand == t.slots {
-			t.held[block] = held
-		}
+		t.held[block] = s.searchBlock(t, at, end, now, &found)
 	}
-	if !best.found {
+	if !found.best.found {
 		t.full = slices.Min(t.held)
 	}
-	return best
+	return found.best
+}
+
+// searchBlock adds the slots of a block from at to the sample until that is enough. It returns
+// until when all of them are held; 0 if one is not.
+func (s *segment) searchBlock(t *table, at, end uint64, now instant, found *sample) (held instant) {
+	held = math.MaxInt64
+	for ; at < end; at++ {
+		if found.isEnough() {
+			return 0
+		}
+		s.roomHand = at + 1
+		s.searched++
+		v, until := s.candidate(t, at, now)
+		found.add(v)
+		held = min(held, until)
+	}
+	return held
 }
 
 // candidate returns slot i as a victim. If it is not one, it returns until when; an empty slot

@@ -265,25 +265,37 @@ func (a *account) encode(b []byte) []byte {
 }
 
 func decodeAccount(data []byte) (a account, err error) {
-	const longest = int64(fixedwindow.MaxLength / time.Second)
 	for len(data) > 0 || a.n == 0 {
-		var length, limit, used, end int64
-		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
-			length == 0 || length < -longest || length > longest || limit < 1 || limit > fixedwindow.MaxUnits ||
-			used < 0 || used > fixedwindow.MaxUnits || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
-			return a, errData
-		}
-		w := window{kind: fixedwindow.KindOf(length), limit: roundLimit(limit), used: used, end: unixSecond(end)}
-		if limit == savedNotBegun {
-			w.limit = notBegun
-		}
-		if a.n > 0 && w.kind <= a.all[a.n-1].kind {
+		var w window
+		data = w.decode(data)
+		if data == nil || a.n == maxWindows || a.n > 0 && w.kind <= a.all[a.n-1].kind {
 			return a, errData
 		}
 		a.all[a.n] = w
 		a.n++
 	}
 	return a, nil
+}
+
+// decode reads a window from the front of data, and returns what is left of it, or nil if there
+// is none.
+func (w *window) decode(data []byte) []byte {
+	const longest = int64(fixedwindow.MaxLength / time.Second)
+	between := func(n, least, most int64) bool { return n >= least && n <= most }
+	var kind, limit, used, end int64
+	data = varints(data, &kind, &limit, &used, &end)
+	if data == nil || kind == 0 || !between(kind, -longest, longest) || !between(limit, 1, fixedwindow.MaxUnits) ||
+		!between(used, 0, fixedwindow.MaxUnits) || !between(end, 0, 1<<32-1) {
+		return nil
+	}
+	*w = window{kind: fixedwindow.KindOf(kind), limit: roundLimit(limit), used: used, end: unixSecond(end)}
+	if limit == savedNotBegun {
+		w.limit = notBegun
+	}
+	if w.isSmooth() && w.end == 0 && w.used > 0 { // no time is before 1970
+		return nil
+	}
+	return data
 }
 
 func (c *conduct) encode(b []byte, of *named) []byte {
