@@ -58,7 +58,7 @@ func TestBansHaveNames(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
 				clock := ratelimittest.NewClock(noon)
 				l := newLimiter(t, Options{MaxSubjects: 1000, Now: clock.Now})
-				banByStrikes(t, l, "alice") // whose record outlives the ban
+				banByStrikes(t, l, "alice") // whose conduct outlives the ban
 				clock.Set(noon.Add(after.wait))
 				for i := range 200 {
 					ban(t, l, fmt.Sprint("subject ", i), time.Minute)
@@ -142,7 +142,7 @@ func TestNamesAreBounded(t *testing.T) {
 					t.Errorf("the names take %d bytes, and %d are counted, want %d at most", sum, n.bytes, mostNames)
 				}
 			}
-			clock.Set(noonSharp().Add(2 * time.Minute)) // a ban is over, and its record is not
+			clock.Set(noonSharp().Add(2 * time.Minute)) // a ban is over, and its conduct is not
 			takeUnits(t, l, name(8), plan, 1)
 			if _, found := l.segments[0].names.all[l.key.sum(name(8))]; found {
 				t.Error("a subject was admitted, and its name is still kept")

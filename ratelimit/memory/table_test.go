@@ -220,7 +220,7 @@ func TestSlotsBecomeNarrowAgain(t *testing.T) {
 	}
 }
 
-// The keys 0 and 1 mean an empty slot and its record: no subject has them. The
+// The keys 0 and 1 mean an empty slot and its conduct: no subject has them. The
 // smallest key of a subject is 2.
 func TestLoadOfTheSmallestKeys(t *testing.T) {
 	l := newLimiter(t, Options{Now: noonSharp})
