@@ -29,9 +29,17 @@ type ruling struct {
 	subject
 	conduct, before conduct
 	hasConduct      bool
-	reserved        bool // of a group: reserve was called
-	isNew           bool // of a group: reserve made the slot
+	room            room // of a group
 }
+
+// A room is where reserve has made room for an account.
+type room uint8
+
+const (
+	noRoom room = iota // nowhere so far
+	inItsSlot
+	inANewSlot
+)
 
 // open freezes the slot and sets the outcome: Banned, Allowed or Limited.
 func (x *ruling) open(d *ratelimit.Decision) {

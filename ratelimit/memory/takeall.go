@@ -60,27 +60,29 @@ func (m *member) slot() slot { return m.table.slot(m.at) }
 // for anything, so that a holder of a lock that meets one waits for it. If a
 // smooth quota refuses the group, it also returns from when on that has room.
 func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, roomAt instant) {
-	last, n := len(group)-1, 0
-	for admitted = true; admitted && n <= last; n++ {
-		m := &group[n]
+	last, pending := len(group)-1, 0
+	for i := range group {
+		m := &group[i]
 		joint := m
 		m.smooth = false
-		if n == last {
+		if i == last {
 			joint = nil
 		}
-		admitted, roomAt = l.admit(m.slot(), m.hash, &decisions[n], joint)
+		admitted, roomAt = l.admit(m.slot(), m.hash, &decisions[i], joint)
+		if !admitted {
+			break
+		}
+		pending = min(i+1, last)
 	}
-	if !admitted {
-		n-- // the charge that was not admitted is not pending
-	}
-	for i := range min(n, last) {
-		m := &group[i]
-		if d := &decisions[i]; admitted && !m.smooth {
-			m.meter = m.meter.charged(d.Cost)
-		} else if admitted {
-			m.meter = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)
-		} else {
+	for i := range pending {
+		m, d := &group[i], &decisions[i]
+		switch {
+		case !admitted:
 			clear(d.Receipt.Others[:])
+		case m.smooth:
+			m.meter = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)
+		default:
+			m.meter = m.meter.charged(d.Cost)
 		}
 		m.slot().setMeter(m.meter)
 	}
@@ -166,20 +168,13 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 		x.open(d)
 		admitted = admitted && d.Allowed()
 	}
-	for i := range rulings {
-		x, d := &rulings[i], &decisions[i]
-		if !admitted && d.Allowed() {
+	for i := range decisions {
+		if d := &decisions[i]; !admitted && d.Allowed() {
 			d.Outcome = ratelimit.Skipped
 		}
-		if d.Outcome == ratelimit.Skipped || !x.changes(d) {
-			continue
-		}
-		x.isNew = !x.found
-		if err := x.reserve(d); err != nil {
-			abandon(rulings, i)
-			return err
-		}
-		x.reserved = true
+	}
+	if err := reserveAll(rulings, decisions); err != nil {
+		return err
 	}
 	for i := range rulings {
 		if x, d := &rulings[i], &decisions[i]; d.Outcome == ratelimit.Skipped {
@@ -200,6 +195,27 @@ func (x *ruling) spare(d *ratelimit.Decision) {
 	}
 }
 
+// reserveAll makes room for the accounts of a group that are written. If one finds none, the
+// rulings end, and no subject is charged.
+func reserveAll(rulings []ruling, decisions []ratelimit.Decision) error {
+	for i := range rulings {
+		x, d := &rulings[i], &decisions[i]
+		if d.Outcome == ratelimit.Skipped || !x.changes(d) {
+			continue
+		}
+		made := inItsSlot
+		if !x.found {
+			made = inANewSlot
+		}
+		if err := x.reserve(d); err != nil {
+			abandon(rulings, i)
+			return err
+		}
+		x.room = made
+	}
+	return nil
+}
+
 // abandon ends the rulings of a group for which the one with the given number had no
 // room. Its slot is as it was. The others were given back what they had.
 func abandon(rulings []ruling, failed int) {
@@ -207,9 +223,9 @@ func abandon(rulings []ruling, failed int) {
 		x := &rulings[i]
 		switch {
 		case i == failed || !x.found:
-		case !x.reserved:
+		case x.room == noRoom:
 			x.unfreeze()
-		case x.isNew:
+		case x.room == inANewSlot:
 			x.unplace()
 		default:
 			x.write(dirty) // the account was rolled, and not charged
