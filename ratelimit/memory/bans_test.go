@@ -96,6 +96,18 @@ func banByStrikes(t *testing.T, l *Limiter, subject string) {
 	}
 }
 
+// checkBytes checks that the bytes of names are counted and bounded.
+func checkBytes(t *testing.T, n *names) {
+	t.Helper()
+	sum := 0
+	for _, b := range n.all {
+		sum += len(b.name) + len(b.reason)
+	}
+	if n.bytes != sum || n.bytes > mostNames {
+		t.Errorf("the names take %d bytes, and %d are counted, want %d at most", sum, n.bytes, mostNames)
+	}
+}
+
 // The names of banned subjects take little memory, however long and however many they
 // are, and none once the bans are over. A ban without a name is in force, also after a
 // restart.
@@ -134,13 +146,7 @@ func TestNamesAreBounded(t *testing.T) {
 				if unbanned, err := l.Unban(ctx, name(7)); err != nil || !unbanned {
 					t.Errorf("unban: %v, %v, want true", unbanned, err)
 				}
-				n, sum := &l.segments[0].names, 0
-				for _, b := range n.all {
-					sum += len(b.name) + len(b.reason)
-				}
-				if n.bytes != sum || n.bytes > mostNames {
-					t.Errorf("the names take %d bytes, and %d are counted, want %d at most", sum, n.bytes, mostNames)
-				}
+				checkBytes(t, &l.segments[0].names)
 			}
 			clock.Set(noonSharp().Add(2 * time.Minute)) // a ban is over, and its conduct is not
 			takeUnits(t, l, name(8), plan, 1)

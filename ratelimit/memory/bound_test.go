@@ -266,53 +266,54 @@ func TestNoPlaceForAStrike(t *testing.T) {
 // subject that is held.
 func TestFewPlacesAreLookedAt(t *testing.T) {
 	race.Skip(t)
-	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	for free := range 3 {
 		for _, group := range []bool{false, true} {
-			t.Run(fmt.Sprint(free, " not held, group: ", group), func(t *testing.T) {
-				clock, random := ratelimittest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
-				l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: []byte("a secret that every run shares..")})
-				s := &l.segments[0]
-				for i := range subjectsInSegment - free {
-					takeUnits(t, l, fmt.Sprint(i), minute, 5+random.Int64N(4))
-				}
-				refused := 0
-				for i := range 2000 {
-					held := fmt.Sprint(random.IntN(subjectsInSegment - free))
-					charges := []ratelimit.Charge{{Subject: fmt.Sprint("new ", i), Plan: minute, Cost: 1}}
-					if group {
-						charges = append(charges, ratelimit.Charge{Subject: held, Plan: minute, Cost: 1})
-					}
-					switch random.IntN(8) { // what ends and moves a little of what is known
-					case 0:
-						_, _ = l.Take(ctx, held, minute, 1)
-					case 1:
-						_ = l.Ban(ctx, held, time.Minute, "") // finds no place, or takes one
-						_, _ = l.Unban(ctx, held)
-					}
-					s.searched = 0
-					err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))
-					if errors.Is(err, ratelimit.ErrUnavailable) {
-						refused++
-					} else if err != nil {
-						t.Fatal(err)
-					}
-					if i%20 == 0 && l.wrong() != "" {
-						t.Fatalf("call %d: %s", i, l.wrong())
-					}
-					if s.searched > maxSearched {
-						t.Fatalf("call %d looked at %d places, want %d at most", i, s.searched, maxSearched)
-					}
-				}
-				if most := 100; free > 0 && refused > most {
-					t.Errorf("%d of 2000 new subjects were refused, want %d at most", refused, most)
-				}
-				for i := range subjectsInSegment - free {
-					if d, err := l.Peek(ctx, fmt.Sprint(i), minute); err != nil || d.Remaining() > 5 {
-						t.Fatalf("subject %d, which is held, was forgotten", i)
-					}
-				}
-			})
+			t.Run(fmt.Sprint(free, " not held, group: ", group), func(t *testing.T) { testFewPlaces(t, free, group) })
+		}
+	}
+}
+
+func testFewPlaces(t *testing.T, free int, group bool) {
+	clock, random := ratelimittest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
+	l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: []byte("a secret that every run shares..")})
+	s := &l.segments[0]
+	for i := range subjectsInSegment - free {
+		takeUnits(t, l, fmt.Sprint(i), minutePlan, 5+random.Int64N(4))
+	}
+	refused := 0
+	for i := range 2000 {
+		held := fmt.Sprint(random.IntN(subjectsInSegment - free))
+		charges := []ratelimit.Charge{{Subject: fmt.Sprint("new ", i), Plan: minutePlan, Cost: 1}}
+		if group {
+			charges = append(charges, ratelimit.Charge{Subject: held, Plan: minutePlan, Cost: 1})
+		}
+		switch random.IntN(8) { // what ends and moves a little of what is known
+		case 0:
+			_, _ = l.Take(ctx, held, minutePlan, 1)
+		case 1:
+			_ = l.Ban(ctx, held, time.Minute, "") // finds no place, or takes one
+			_, _ = l.Unban(ctx, held)
+		}
+		s.searched = 0
+		err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))
+		if errors.Is(err, ratelimit.ErrUnavailable) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if i%20 == 0 && l.wrong() != "" {
+			t.Fatalf("call %d: %s", i, l.wrong())
+		}
+		if s.searched > maxSearched {
+			t.Fatalf("call %d looked at %d places, want %d at most", i, s.searched, maxSearched)
+		}
+	}
+	if most := 100; free > 0 && refused > most {
+		t.Errorf("%d of 2000 new subjects were refused, want %d at most", refused, most)
+	}
+	for i := range subjectsInSegment - free {
+		if d, err := l.Peek(ctx, fmt.Sprint(i), minutePlan); err != nil || d.Remaining() > 5 {
+			t.Fatalf("subject %d, which is held, was forgotten", i)
 		}
 	}
 }

@@ -130,21 +130,13 @@ func (h *lateHistory) take() string {
 	if h.charges == nil || h.rand.IntN(2) == 0 { // or those of before, which may have been refused
 		h.choose()
 	}
-	ctx, admitted := h.t.Context(), true
+	ctx := h.t.Context()
 	h.log = append(h.log, fmt.Sprintf("%s, %v late: %v", h.exact.Format("15:04:05.000000"), h.exact.Sub(h.late), h.charges))
-	h.models.Set(h.exact)
-	for _, c := range h.charges {
-		d, err := h.model.Peek(ctx, c.Subject, c.Plan)
-		if err != nil {
-			return err.Error()
-		}
-		admitted = admitted && d.Allowed()
-		for k := range engine.Of(c.Plan).Len() {
-			admitted = admitted && d.States[k].Remaining >= c.Cost
-		}
+	admitted, err := h.exactlyAdmitted()
+	if err != nil {
+		return err.Error()
 	}
 	want, got := make([]ratelimit.Decision, len(h.charges)), make([]ratelimit.Decision, len(h.charges))
-	var err error
 	if c := h.charges[0]; len(h.charges) == 1 {
 		got[0], err = h.engine.Take(ctx, c.Subject, c.Plan, c.Cost)
 	} else {
@@ -161,6 +153,28 @@ func (h *lateHistory) take() string {
 	if diff := diffAll(want, got); diff != "" {
 		return "the engine (+) and the model (-) differ:\n" + diff
 	}
+	return h.check(got, at, admitted)
+}
+
+// exactlyAdmitted reports whether the model admits the charges at the exact time.
+func (h *lateHistory) exactlyAdmitted() (admitted bool, err error) {
+	h.models.Set(h.exact)
+	admitted = true
+	for _, c := range h.charges {
+		d, err := h.model.Peek(h.t.Context(), c.Subject, c.Plan)
+		if err != nil {
+			return false, err
+		}
+		admitted = admitted && d.Allowed()
+		for k := range engine.Of(c.Plan).Len() {
+			admitted = admitted && d.States[k].Remaining >= c.Cost
+		}
+	}
+	return admitted, nil
+}
+
+// check returns what is wrong with decisions that were made at a time.
+func (h *lateHistory) check(got []ratelimit.Decision, at time.Time, admitted bool) string {
 	for _, d := range got {
 		switch {
 		case !at.Equal(h.exact) && !at.Equal(h.late):
