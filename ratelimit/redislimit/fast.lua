@@ -6,7 +6,7 @@
 -- as long as counting a request does. So this part has no functions, and returns if no
 -- other takes are left. What it leaves to operations.lua costs time and changes no answer.
 
-local takes = op == 't' or op == 'T' or grouped
+local takes = op == 't' or grouped
 
 -- The plan at hand. Its fixed windows are in heads as a value has them, if all are open.
 -- The last of their ends is last_end, and starts has the starts of calendar windows. Smooth
@@ -20,8 +20,8 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
     if p == 1 then at = 3 end
     size, at = byte(arg, at), at + 1
   end
-  local smooth, a, b, c, d, e, f, g, h
-  smooth, a, b, c, d, quotas = byte(arg, at, at + 5)
+  local a, b, c, d, e, f, g, h
+  a, b, c, d, quotas = byte(arg, at + 1, at + 5)
   cost, fixed, heads, last_end = ((a * 256 + b) * 256 + c) * 256 + d, 0, '', 0
   limits, starts, lengths, places, spans = {0, 0, 0, 0}, nil, nil, nil, nil
   local boundaries = at + 29 + 8 * quotas
@@ -48,7 +48,7 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
       heads = heads .. char(a, b, c, d, (ending - e) / 16777216, (e - f) / 65536, (f - g) / 256, g)
     end
   end
-  if smooth == 84 then -- T
+  if fixed < quotas then
     local q, from = fixed, at + size - 24 * (quotas - fixed)
     lengths, places, spans, fixed = {}, {}, {}, 0
     for place = 1, quotas do
@@ -72,14 +72,7 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
 end
 
 local others, group = nil, 4 -- groups that are left to operations.lua
-if apart then
-  for _ = 1, grouped and 0 or subjects do out[#out + 1] = 'c' end
-  while grouped and at <= #arg do
-    out[#out + 1] = 'c'
-    at = at + 2 * byte(arg, at) + 3
-  end
-  return table.concat(out)
-end
+if apart then return table.concat(out) .. 'c' end
 
 local uses = {0, 0, 0, 0} -- of the subject at hand, by quota, after the takes
 -- Of the takes of a group: the answers up to the values, the values after the takes, when

@@ -19,22 +19,19 @@
 --                          with WIDE_LIMIT the cost 8 and its limit 8; then for each
 --                          smooth quota three spans of time 8: until cost, the
 --                          limit, and the burst are back
---            T  take       the same, if a quota is smooth
 --            p  peek       the same; with ARGV[2] a lease, with the cost 1 if it makes no request
---            m  groups     the number of plans 1; for each its size 1, and the operation t
---                          or T; then for each group of takes their number 1, how many
---                          requests make them 2, and for each take the numbers of its
---                          subject 1 and of its plan 1, from 1. Of a group all takes are
---                          made, or none. Groups are decided one after the other, and may
---                          share subjects
---            a  add        units 4, the lower half of eight bytes; quotas 1, for each
---                          quota window 4 and the end of the window that was charged 4,
---                          0 if none was; then the second of the charge 4, the number
---                          of the other windows that were charged 1, and window 4 and
---                          end 4 of each; then for each smooth quota four times 8: how
---                          long the units and the limit take to come back, when the
---                          charge was made, and when the bucket was full after it;
---                          then the upper half of the units 4
+--            m  groups     the number of plans 1; for each its size 1, and the operation t;
+--                          then for each group of takes their number 1, how many requests
+--                          make them 2, and for each take the numbers of its subject 1
+--                          and of its plan 1, from 1. Of a group all takes are made, or
+--                          none. Groups are decided one after the other, and may share
+--                          subjects
+--            a  add        units 8, the second of the charge 4, quotas 1, windows 1; for
+--                          each window, those of the quotas first, its length 4 and the
+--                          end of the one that was charged 4, 0 if none was; then for
+--                          each smooth quota four times 8: how long the units and the
+--                          limit take to come back, when the charge was made, and when
+--                          the bucket was full after it
 --            r  give back  the same
 --            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its
 --                          reason, which may be empty
@@ -61,10 +58,11 @@
 --      another take of the group was refused                may have what is over
 -- or, once for a group:
 --   i  nothing was done: it would start a ban, and the names were not given
---   c  nothing was done, for no subject: the boundaries are not around the server's time
 --   e  nothing was done: the key holds a value of something else; of a group also the
 --      number of the take 1
 --   x  no take was made: the same of the index of bans
+-- or, once for the whole call:
+--   c  nothing was done: the boundaries are not around the server's time
 -- where a value is its length 1, and the subject's value as it is now; of a lease, also
 -- the units of the share 8, and the generation 4; of an unban, as it was before. The reason
 -- of a ban comes before the length, as it is kept.
@@ -104,8 +102,7 @@
 --
 -- A window of which 2^32 units or more are used has a second entry behind all others, with
 -- the same end, and a length that is WIDE more. There used is how many times 2^32 units are
--- used, and in the first entry it is the rest. A version that does not know such entries
--- keeps them, as if they were of a smooth quota that it has no plan for.
+-- used, and in the first entry it is the rest.
 --
 -- Units are at most 2^53 - 1. A take has a limit of WIDE_LIMIT in place of a larger one, and
 -- a cost of 2^32 - 1, which does not fit into it, in place of a larger one. The fast part

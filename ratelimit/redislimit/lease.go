@@ -56,7 +56,7 @@ func (x *lease) terms() []byte {
 
 // readLease reads what follows the value of the subject.
 func (g *group) readLease() error {
-	if g.letter == clocksApart || g.letter == unknown || g.letter == wrongIndex {
+	if g.letter == unknown || g.letter == wrongIndex {
 		return nil
 	}
 	n := len(g.bytes) - 12

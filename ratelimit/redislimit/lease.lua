@@ -1,16 +1,17 @@
+-- four returns a number as four bytes, and number reads it from the place i on.
+local function four(x)
+  local b, c, d = x % 16777216, x % 65536, x % 256
+  return char((x - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
+end
+local function number(s, i)
+  local a, b, c, d = byte(s, i, i + 3)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
 -- The fast part of leases, as fast.lua is that of takes: of a subject that has a note, and no
 -- windows but those of its plan, which has room. Units that come back were charged to the same
 -- windows, or before a reset. What it leaves to operations.lua costs time and changes no answer.
 if op == 'p' and counts ~= '' and fixed == quotas then
-  local function four(x)
-    local b, c, d = x % 16777216, x % 65536, x % 256
-    return char((x - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
-  end
-  local function number(s, i)
-    local a, b, c, d = byte(s, i, i + 3)
-    return ((a * 256 + b) * 256 + c) * 256 + d
-  end
-
   local v, note, back = values[1] or '', call('MGET', KEYS[3])[1] or '', 0
   local record, expires, over = sub(v, 12 * quotas + 1), 0, false -- over: a window or the record has ended
   local known = #note == 8 and #v == 12 * quotas
@@ -20,9 +21,8 @@ if op == 'p' and counts ~= '' and fixed == quotas then
     if expires <= now then known, over, record, expires = true, true, '', 0 end
   end
   if known and sub(counts, 12, 15) == sub(note, 1, 4) then
-    back = number(counts, 17)
-    known = sub(counts, 21, 21 + 8 * quotas) == char(quotas) .. heads and
-      #counts == 30 + 8 * quotas and sub(counts, -4) == '\0\0\0\0'
+    back = number(counts, 21)
+    known = sub(counts, 17, 20) == '\0\0\0\0' and sub(counts, 29) == char(quotas, quotas) .. heads
   end
 
   -- The units that each window has used, and how many the share has.

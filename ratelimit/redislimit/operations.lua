@@ -124,50 +124,53 @@ local function give_back(w, spans)
   set_full(w, spans, minus(s, f, back_s, back_f))
 end
 
--- change changes the cost of a charge in the windows that it has reached: those with the
--- ends that they had then, or earlier ones if the clock stepped back. Units that are added
--- open a window, and a charge from after its end moves it.
+-- change_window adds units to the window of a length, or gives them back, if it is still the
+-- one that was charged: with the end that it had then, or an earlier one if the clock stepped
+-- back. Units that are added open a window, and a charge from after its end moves it.
+local function change_window(length, ending, second)
+  local w = find(length)
+  if ending <= now or w and opened_later(length, w.ending, ending) then return end
+  if op == 'r' then
+    if w then w.used = max(w.used - cost, 0) end
+    return
+  end
+  ending = min(ending, ahead(length))
+  if not w then
+    w = make(length, ending)
+  elseif second >= w.ending then
+    w.ending = ending
+  end
+  w.used = min(w.used + cost, MAX_UNITS)
+end
+
+local function change_bucket(length, spans)
+  local w = find(length)
+  if op == 'r' then
+    if w then give_back(w, spans) end
+    return
+  end
+  w = w or make(length, 0)
+  set_full(w, spans, full(w)) -- no more than can be owed
+  local s, f = full(w)
+  set_full(w, spans, plus(s, f, spans[1], spans[2]))
+end
+
+-- change changes what a charge costs, once for each mark.
 local function change(k, v)
-  read_plan(1)
-  cost = cost + number(arg, #arg - 3) * (MAX_U32 + 1)
-  local second, others, charged = number(arg, rest), byte(arg, rest + 4), {}
-  read_spans(rest + 5 + 8 * others, 8)
-  for q = 1, quotas do
-    if limits[q] > 0 then insert(charged, {length = lengths[q], ending = limits[q], spans = spans[q]}) end
-  end
-  for i = 1, others do
-    insert(charged, {length = number(arg, rest + 8 * i - 3), ending = number(arg, rest + 8 * i + 1)})
-  end
+  cost, quotas = eight(arg, 2), byte(arg, 14)
+  local second, windows = number(arg, 10), byte(arg, 15)
+  for q = 1, quotas do lengths[q] = number(arg, 8 * q + 8) end
   if named and named ~= '' and not call('SET', KEYS[2], '', 'NX', 'EXAT', now + MARK_LASTS) then return v end
   read_open(k)
-  local function at(length, ending)
-    local w = find(length)
-    if ending <= now or w and opened_later(length, w.ending, ending) then return end
-    if op == 'r' then
-      if w then w.used = max(w.used - cost, 0) end
-      return
+  local bucket = 16 + 8 * windows -- where the spans of the next smooth quota are
+  for p = 16, 8 + 8 * windows, 8 do
+    local length, ending = number(arg, p), number(arg, p + 4)
+    if length < SMOOTH then
+      change_window(length, ending, second)
+    else
+      if ending > 0 then change_bucket(length, numbers(arg, bucket, 8)) end
+      bucket = bucket + 32
     end
-    ending = min(ending, ahead(length))
-    if not w then
-      w = make(length, ending)
-    elseif second >= w.ending then
-      w.ending = ending
-    end
-    w.used = min(w.used + cost, MAX_UNITS)
-  end
-  local function at_bucket(length, spans)
-    local w = find(length)
-    if op == 'r' then
-      if w then give_back(w, spans) end
-      return
-    end
-    w = w or make(length, 0)
-    set_full(w, spans, full(w)) -- no more than can be owed
-    local s, f = full(w)
-    set_full(w, spans, plus(s, f, spans[1], spans[2]))
-  end
-  for _, w in ipairs(charged) do
-    if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
   end
   return store()
 end

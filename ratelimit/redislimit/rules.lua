@@ -12,16 +12,6 @@ local RETURN, MAX_RETURNS = 32, 32 -- bytes, and how many of a bucket
 
 local micros = time[2] + 0
 
-local function four(x)
-  local b, c, d = x % 16777216, x % 65536, x % 256
-  return char((x - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
-end
-
-local function number(s, i)
-  local a, b, c, d = byte(s, i, i + 3)
-  return ((a * 256 + b) * 256 + c) * 256 + d
-end
-
 -- numbers returns n of them, from the place i on.
 local function numbers(s, i, n)
   local all = {}
@@ -46,36 +36,18 @@ local function is_calendar(length)
   return length == DAY or length == MONTH
 end
 
--- The plan, the boundaries of its calendar windows and the spans of its smooth quotas.
+-- The plan, the boundaries of its calendar windows and the spans of its smooth quotas. In arg
+-- the penalty begins at rest.
 local cost, quotas, lengths, limits, boundaries, spans, rest = 0, 0, {}, {}, {}, {}, 0
 
--- read_plan reads those of the operation at a place in arg, and sets rest to where its
--- quotas end.
-local function read_plan(at)
+-- use_plan makes the plan of the take at a place in arg the one that the rules are about.
+local function use_plan(at)
   cost, quotas = number(arg, at + 1), byte(arg, at + 5)
   rest = at + 6 + 8 * quotas
+  local p = rest + 23 -- behind the penalty
+  boundaries, spans = {}, {}
   for q = 1, quotas do
     lengths[q], limits[q] = number(arg, at + 8 * q - 2), number(arg, at + 8 * q + 2)
-  end
-end
-
--- read_spans reads the spans of the smooth quotas, which are in arg at p: so many numbers.
-local function read_spans(p, n)
-  spans = {}
-  for q = 1, quotas do
-    if lengths[q] >= SMOOTH then
-      spans[q] = numbers(arg, p, n)
-      p = p + 4 * n
-    end
-  end
-end
-
--- use_plan makes the plan of a take the one that the rules are about.
-local function use_plan(at)
-  read_plan(at)
-  local p = rest + 23 -- behind the penalty
-  boundaries = {}
-  for q = 1, quotas do
     if is_calendar(lengths[q]) then
       boundaries[q] = numbers(arg, p, 5)
       p = p + 20
@@ -84,7 +56,9 @@ local function use_plan(at)
   for q = 1, quotas do
     if limits[q] == WIDE_LIMIT then cost, limits[q], p = eight(arg, p), eight(arg, p + 8), p + 16 end
   end
-  read_spans(p, 6)
+  for q = 1, quotas do
+    if lengths[q] >= SMOOTH then spans[q], p = numbers(arg, p, 6), p + 24 end
+  end
 end
 
 -- open_end returns the end of the window of quota q that is open now.
@@ -321,11 +295,7 @@ local function punish()
   local level = subject.level
   if now > subject.ban_ends then level = max(level - floor((now - subject.ban_ends) / forgive), 0) end
   level = min(level + 1, 255)
-  for _ = 2, level do
-    if growth == 1 or base >= longest then break end
-    base = base * growth
-  end
-  ban(min(base, longest), 0)
+  ban(min(base * growth ^ (level - 1), longest), 0)
   subject.level, subject.expires = level, max(subject.expires, subject.ban_ends + level * forgive)
 end
 

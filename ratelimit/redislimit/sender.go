@@ -221,14 +221,11 @@ func (s *sender) readReply(cmd *command) error {
 	if s.asked.due(logInterval) {
 		go s.warnOfEviction()
 	}
-	if err := cmd.read(cmd.Val()); err != nil {
-		return err
-	}
-	if cmd.groups[0].letter == clocksApart {
+	err := cmd.read(cmd.Val())
+	if err == errClocks {
 		s.aheadNanos.Store(cmd.groups[0].nanos - time.Now().UnixNano())
-		return errClocks
 	}
-	return nil
+	return err
 }
 
 // stepAfter returns what follows a command that was sent for the attempt-th time, and

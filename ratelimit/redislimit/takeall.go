@@ -87,8 +87,6 @@ func (g *group) readTakes(b string) (rest string, err error) {
 		return "", errReply
 	}
 	switch g.letter = b[0]; g.letter {
-	case clocksApart:
-		return b[1:], nil
 	case needsIndex:
 		if g.index == indexGiven {
 			return "", errReply

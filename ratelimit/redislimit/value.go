@@ -45,7 +45,7 @@ const byHand = 1 << 31
 
 // value reads the subject's value.
 func (a *answer) value() (v value, err error) {
-	if a.letter == needsIndex || a.letter == clocksApart || a.letter == unknown || a.letter == wrongIndex {
+	if a.letter == needsIndex || a.letter == unknown || a.letter == wrongIndex {
 		return v, unavailable(errReply)
 	}
 	b, windows := a.bytes, a.bytes

@@ -15,17 +15,16 @@ import (
 
 // The operations of the script.
 const (
-	opTake       = 't'
-	opTakeSmooth = 'T' // what an opTake is sent as
-	opPeek       = 'p'
-	opAdd        = 'a' // units to a charge
-	opGiveBack   = 'r'
-	opBan        = 'b'
-	opUnban      = 'u'
-	opReset      = 'x'
-	opShow       = 's'
-	opTakeAll    = 'm'
-	opLease      = 'y' // what an opPeek with its terms is
+	opTake     = 't'
+	opPeek     = 'p'
+	opAdd      = 'a' // units to a charge
+	opGiveBack = 'r'
+	opBan      = 'b'
+	opUnban    = 'u'
+	opReset    = 'x'
+	opShow     = 's'
+	opTakeAll  = 'm'
+	opLease    = 'y' // what an opPeek with its terms is
 )
 
 // args returns the arguments of the command. The time now, in Unix nanoseconds, is that
@@ -87,13 +86,7 @@ func (cmd *command) counts() string {
 // appendTo appends the operation and what it needs, as the script reads it.
 func (op *operation) appendTo(b []byte, now int64) []byte {
 	u32 := binary.BigEndian.AppendUint32
-	switch b = append(b, op.code); {
-	case op.code == opTake && engine.Of(op.plan).Smooth():
-		b[len(b)-1] = opTakeSmooth
-	case op.code == opLease:
-		b[len(b)-1] = opPeek
-	}
-	switch op.code {
+	switch b = append(b, op.code); op.code {
 	case opBan:
 		b = u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
 		switch op.reason {
@@ -105,7 +98,9 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 		return append(append(b, 'h'), op.reason...)
 	case opAdd, opGiveBack:
 		return op.change.appendTo(b)
-	case opTake, opPeek, opLease:
+	case opLease:
+		b[len(b)-1] = opPeek
+	case opTake, opPeek:
 	default:
 		return b
 	}
@@ -150,21 +145,20 @@ func (op *operation) appendWide(b []byte) []byte {
 // appendTo appends the change and the charge.
 func (c *change) appendTo(b []byte) []byte {
 	u32, d := binary.BigEndian.AppendUint32, &c.charge
-	units := max(c.units, -c.units)
-	b = append(u32(b, uint32(units)), byte(engine.Of(d.Plan).Len()))
-	for i := range engine.Of(d.Plan).Len() {
-		b = u32(u32(b, lengthOf(engine.Of(d.Plan).Kind(i))), clamp(d.States[i].Reset))
+	plan := engine.Of(d.Plan)
+	b = u32(appendU64(b, uint64(max(c.units, -c.units))), clamp(d.Time/int64(time.Second)))
+	b = append(b, byte(plan.Len()), byte(plan.Len()))
+	windows := len(b) - 1
+	for i := range plan.Len() {
+		b = u32(u32(b, lengthOf(plan.Kind(i))), clamp(d.States[i].Reset))
 	}
-	b = u32(b, clamp(d.Time/int64(time.Second)))
-	others := len(b)
-	b = append(b, 0)
 	for _, o := range d.Receipt.Others {
 		if o.Length > 0 && o.Length < smoothLength {
 			b = u32(u32(b, o.Length), o.End)
-			b[others]++
+			b[windows]++
 		}
 	}
-	return u32(c.appendSpans(b), uint32(units>>32))
+	return c.appendSpans(b)
 }
 
 // clamp returns the nearest number that four bytes hold.
@@ -181,11 +175,12 @@ const (
 	banDeferred = 'h'
 	needsIndex  = 'i'
 	skipped     = 's' // in a group of takes
-	clocksApart = 'c'
 	unknown     = 'e'
 	wrongIndex  = 'x' // of takes
 
 	reasonFollows = 255 // in place of the length of a value
+
+	clocksApart = "c" // in place of all answers
 )
 
 var errReply = errors.New("cannot read the reply of the script")
@@ -206,6 +201,10 @@ func (cmd *command) read(reply string) error {
 	if err != nil {
 		return err
 	}
+	if rest == clocksApart {
+		cmd.groups[0].nanos = nanos
+		return errClocks
+	}
 	for _, g := range cmd.groups {
 		g.nanos = nanos
 		if g.code == opTakeAll {
@@ -218,9 +217,6 @@ func (cmd *command) read(reply string) error {
 		}
 		if err != nil {
 			return err
-		}
-		if (g.letter == clocksApart) != (cmd.groups[0].letter == clocksApart) {
-			return errReply // the script says so of all groups, or of none
 		}
 	}
 	if rest != "" {
@@ -248,7 +244,7 @@ func (a *answer) read(b string) (rest string, err error) {
 	}
 	a.letter, b = b[0], b[1:]
 	switch a.letter {
-	case needsIndex, clocksApart, unknown, wrongIndex:
+	case needsIndex, unknown, wrongIndex:
 		return b, nil
 	case done:
 		a.granted = a.requests
