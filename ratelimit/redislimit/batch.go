@@ -52,12 +52,17 @@ func (op *operation) equal(other *operation) bool {
 	return *op == *other
 }
 
-// key is the same for equal operations. It may be that of others too, but hardly ever.
-func (op *operation) key() operation {
+// An operationKey is the same for equal operations. It may be that of others too, but hardly ever.
+type operationKey struct {
+	operation
+	hash uint64 // of takes, instead of themselves
+}
+
+func (op *operation) key() operationKey {
 	if op.takes == nil {
-		return *op
+		return operationKey{operation: *op}
 	}
-	return operation{code: op.code, subject: op.subject, cost: op.takes.hash}
+	return operationKey{operation{code: op.code, subject: op.subject}, op.takes.hash}
 }
 
 // maxCalls is how many calls a group holds at most: the script has 16 bits for the
@@ -158,7 +163,7 @@ const maxGroups = 1024
 type batch struct {
 	groups []*group
 	calls  int
-	shared map[operation]*group // groups that take more calls, by key; empty while there are few groups
+	shared map[operationKey]*group // groups that take more calls, by key; empty while there are few groups
 	sentAt time.Time
 }
 
@@ -180,7 +185,7 @@ func (b *batch) add(op operation, c *call) *group {
 	switch n := len(b.groups); {
 	case n == fewGroups:
 		if b.shared == nil {
-			b.shared = make(map[operation]*group, 4*fewGroups)
+			b.shared = make(map[operationKey]*group, 4*fewGroups)
 		}
 		for _, g := range b.groups {
 			b.share(g)

@@ -26,6 +26,9 @@ const maxSubjects = 64
 
 // hasRoomFor reports whether the command can take the group too.
 func (cmd *command) hasRoomFor(g *group) bool {
+	if g.code == opTakeAll {
+		return cmd.hasRoomForTakes(g)
+	}
 	for _, other := range cmd.groups {
 		if other.partition == g.partition && other.subject == g.subject {
 			return false
@@ -35,55 +38,71 @@ func (cmd *command) hasRoomFor(g *group) bool {
 }
 
 // pack makes commands of groups.
-func (s *sender) pack(groups []*group) []*command {
+func (s *sender) pack(groups []*group) (cmds []*command) {
 	if len(groups) == 1 {
 		return []*command{{groups: groups}}
 	}
-	// A class is what groups of one command have in common.
-	type class struct {
-		operation     // without the subject
-		partition int // -1: any
-	}
 	oneSlot := s.oneSlot.Load()
-	var cmds []*command
-	var open map[class]*command
-	var last class // mostly that of the next group too
-	var cmd *command
-	var together *command
+	var open openCommands
 	for _, g := range groups {
-		if g.code == opTakeAll && g.index == indexNotNeeded {
-			if together == nil || !together.hasRoomForTakes(g) {
-				together = new(command)
-				cmds = append(cmds, together)
-			}
-			together.groups = append(together.groups, g)
-			continue
-		}
 		if g.index != indexNotNeeded || g.change != nil {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
 		}
-		c := class{g.operation, -1}
-		c.subject = ""
-		if oneSlot {
-			c.partition = g.partition
-		}
-		if cmd == nil || c != last {
-			if open == nil {
-				open = make(map[class]*command)
-			}
-			if cmd != nil {
-				open[last] = cmd
-			}
-			last, cmd = c, open[c]
-		}
+		c := classOf(g, oneSlot)
+		cmd := open.find(c)
 		if cmd == nil || !cmd.hasRoomFor(g) {
 			cmd = &command{groups: make([]*group, 0, min(len(groups), maxSubjects))}
 			cmds = append(cmds, cmd)
 		}
+		open.use(c, cmd)
 		cmd.groups = append(cmd.groups, g)
 	}
 	return cmds
+}
+
+// A class is what groups of one command have in common.
+type class struct {
+	operation     // without the subject
+	partition int // -1: any
+}
+
+func classOf(g *group, oneSlot bool) class {
+	if g.code == opTakeAll {
+		return class{operation{code: opTakeAll}, -1}
+	}
+	c := class{g.operation, -1}
+	c.subject = ""
+	if oneSlot {
+		c.partition = g.partition
+	}
+	return c
+}
+
+// openCommands are those that groups may still join, one of each class. The last one found or
+// added is mostly that of the next group too, and needs no map.
+type openCommands struct {
+	others map[class]*command
+	class  class
+	last   *command // of the class; nil: none
+}
+
+func (o *openCommands) find(c class) *command {
+	if o.last != nil && c == o.class {
+		return o.last
+	}
+	return o.others[c]
+}
+
+// use makes the command the one of its class that groups may join.
+func (o *openCommands) use(c class, cmd *command) {
+	if o.last != nil && c != o.class {
+		if o.others == nil {
+			o.others = make(map[class]*command)
+		}
+		o.others[o.class] = o.last
+	}
+	o.class, o.last = c, cmd
 }
 
 // A call is one caller's part in a group.

@@ -28,7 +28,7 @@ type masters struct {
 	byMaster map[*redis.Client]*batcher
 }
 
-// mastersInterval is the time from one look for the masters to the next.
+// mastersInterval is the time from one search for the masters to the next.
 const mastersInterval = time.Second
 
 // of returns the batcher for a partition.

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // A sender has the script answer groups, in commands of the client.
@@ -30,16 +29,6 @@ type sender struct {
 	reloaded   lastTime     // when the masters were reloaded
 	asked      lastTime     // when the servers were asked for their policies
 	reported   lastTime     // when it was logged that some subjects fail
-}
-
-// A lastTime is when something was done last, in Unix nanoseconds; 0: never.
-type lastTime struct{ atomic.Int64 }
-
-// due reports whether an interval has passed since the last time, which becomes the
-// present one.
-func (t *lastTime) due(interval time.Duration) bool {
-	now, then := time.Now().UnixNano(), t.Load()
-	return now-then >= int64(interval) && t.CompareAndSwap(then, now)
 }
 
 func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
@@ -325,22 +314,4 @@ func (cmd *command) fail(err error) {
 // unavailable returns err as the engine's.
 func unavailable(err error) error {
 	return fmt.Errorf("redislimit: %w: %w", ratelimit.ErrUnavailable, err)
-}
-
-// unknownValue says that redislimit did not write what a key holds.
-func (s *sender) unknownValue(key string) error {
-	return s.partial(fmt.Errorf("key %.200q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", key))
-}
-
-// logInterval is the time from one look at the servers' policies to the next, and from one line
-// about an error of some subjects to the next.
-const logInterval = time.Minute
-
-// partial returns an error that is of some subjects only, and logs it: nothing else does, as the
-// circuit of package failover stays closed.
-func (s *sender) partial(err error) error {
-	if s.reported.due(logInterval) {
-		s.logger.Warn("redislimit: requests for some subjects fail", "error", err)
-	}
-	return fmt.Errorf("%w (%w)", err, partial.ErrOutage)
 }

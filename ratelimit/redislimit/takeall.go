@@ -42,7 +42,7 @@ var errSeveralSlots = errors.New("the subjects lie in several slots of a cluster
 type takes struct {
 	charges []ratelimit.Charge
 	answers []answer
-	hash    int64 // the same for equal charges
+	hash    uint64 // the same for equal charges
 }
 
 var takesSeed = maphash.MakeSeed()
@@ -54,7 +54,7 @@ func newTakes(charges []ratelimit.Charge) *takes {
 	for _, c := range charges {
 		maphash.WriteComparable(&h, c)
 	}
-	return &takes{charges: slices.Clone(charges), hash: int64(h.Sum64())}
+	return &takes{charges: slices.Clone(charges), hash: h.Sum64()}
 }
 
 // takeTogether makes the charges in one call of the script.

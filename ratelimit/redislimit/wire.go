@@ -3,12 +3,13 @@ package redislimit
 import (
 	"encoding/binary"
 	"errors"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // What the script is sent, and how its reply is read. format.lua describes both.
@@ -33,41 +34,41 @@ func (cmd *command) args(k *keys, now int64) []any {
 	if cmd.groups[0].code == opTakeAll {
 		return cmd.takeAllArgs(k, now)
 	}
-	args := cmd.call(make([]any, 0, 7+len(cmd.groups)))
 	first := cmd.groups[0]
-	op := first.appendTo(make([]byte, 0, 64), now)
-	more, name := "", ""
-	switch {
-	case first.index == indexGiven:
-		more, name = k.index(first.partition), first.subject
-	case first.change != nil && first.change.id != "":
-		more, name = k.mark(first.partition, first.subject, first.change.id), first.subject
-	}
-	noted := first.code == opLease || first.code == opReset || first.code == opGiveBack && engine.Of(first.change.charge.Plan).Smooth()
-	if more != "" || noted || first.index == indexUnavailable {
-		keys := []any{k.subject(first.partition, first.subject)}
-		if more != "" {
-			keys = append(keys, more)
-		}
-		if noted {
-			keys = append(keys, k.mark(first.partition, first.subject, ""))
-		}
-		args = append(append(args, strconv.Itoa(len(keys))), keys...)
-		counts := cmd.counts()
-		if first.lease != nil {
-			counts = string(first.lease.terms())
-		}
-		return append(args, op, counts, name)
-	}
-	args = append(args, strconv.Itoa(len(cmd.groups)))
+	args := append(cmd.call(make([]any, 0, 7+len(cmd.groups))), "")
 	for _, g := range cmd.groups {
 		args = append(args, k.subject(g.partition, g.subject))
 	}
-	args = append(args, op)
-	if counts := cmd.counts(); counts != "" {
-		args = append(args, counts)
+	others, name := first.otherKeys(k)
+	args = append(args, others...)
+	args[2] = strconv.Itoa(len(args) - 3)
+	args = append(args, first.appendTo(make([]byte, 0, 64), now))
+	counts := cmd.counts()
+	if first.lease != nil {
+		counts = string(first.lease.terms())
+	}
+	switch {
+	case len(others) > 0 || first.index == indexUnavailable:
+		return append(args, counts, name)
+	case counts != "":
+		return append(args, counts)
 	}
 	return args
+}
+
+// otherKeys returns the keys that an operation on one subject needs beside the subject's own, and
+// the name that the script is given with them.
+func (g *group) otherKeys(k *keys) (keys []any, name string) {
+	switch {
+	case g.index == indexGiven:
+		keys, name = append(keys, k.index(g.partition)), g.subject
+	case g.change != nil && g.change.id != "":
+		keys, name = append(keys, k.mark(g.partition, g.subject, g.change.id)), g.subject
+	}
+	if g.code == opLease || g.code == opReset || g.code == opGiveBack && engine.Of(g.change.charge.Plan).Smooth() {
+		keys = append(keys, k.mark(g.partition, g.subject, "")) // of its note
+	}
+	return keys, name
 }
 
 // counts says how many requests each subject makes; it is empty if all make one, and for
