@@ -50,32 +50,26 @@ func everything(l *redislimit.Limiter) error {
 	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: fixedwindow.MaxLength})
 	for i := range 30 { // in every part of a cluster
 		subject := fmt.Sprint("subject ", i)
-		d, err := l.Take(ctx, subject, plan, 1)
-		if err != nil {
-			return fmt.Errorf("Take: %w", err)
-		}
-		if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
-			return fmt.Errorf("Refund: %w", err)
-		}
-		if _, err := l.Lease(ctx, subject, plan, 1, engine.Terms{Back: &d}); err != nil {
-			return fmt.Errorf("Lease: %w", err)
-		}
-		for range 5 { // until it is banned
-			if d, err = l.Take(ctx, subject, plan, 1); err != nil {
-				return fmt.Errorf("Take: %w", err)
+		var d ratelimit.Decision
+		take := func() (err error) { d, err = l.Take(ctx, subject, plan, 1); return err }
+		for _, step := range []struct {
+			what string
+			do   func() error
+		}{
+			{"Take", take},
+			{"Adjust", func() error { return l.Adjust(ctx, subject, &d, 0, "") }},
+			{"Lease", func() error { return second(l.Lease(ctx, subject, plan, 1, engine.Terms{Back: &d})) }},
+			{"the first Take", take}, {"the second", take}, {"a strike", take}, {"a ban", take},
+			{"Adjust with an id", func() error { return addUsage(l, "id", subject, plan, [4]int64{1}, time.Now()) }},
+			{"Ban", func() error { return l.Ban(ctx, subject, time.Hour, "") }},
+			{"Peek", func() error { return second(l.Peek(ctx, subject, plan)) }},
+		} {
+			if err := step.do(); err != nil {
+				return fmt.Errorf("%s: %w", step.what, err)
 			}
 		}
 		if d.Outcome != ratelimit.Banned {
 			return fmt.Errorf("%s: %v, want that it is banned", subject, d.Outcome)
-		}
-		if err := addUsage(l, "id", subject, plan, [4]int64{1}, time.Now()); err != nil {
-			return fmt.Errorf("Adjust with an id: %w", err)
-		}
-		if err := l.Ban(ctx, subject, time.Hour, ""); err != nil {
-			return fmt.Errorf("Ban: %w", err)
-		}
-		if _, err := l.Peek(ctx, subject, plan); err != nil {
-			return fmt.Errorf("Peek: %w", err)
 		}
 	}
 	if _, err := l.Peek(ctx, "unknown", plan); err != nil {

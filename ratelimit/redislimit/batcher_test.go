@@ -88,19 +88,6 @@ func underBoth(t *testing.T, test func(*testing.T, context.Context)) {
 	})
 }
 
-func TestLoneCallDoesNotWait(t *testing.T) {
-	underBoth(t, func(t *testing.T, ctx context.Context) {
-		s := newFakeServer(8, time.Millisecond)
-		start := time.Now()
-		if err := s.take(ctx, "a"); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(start); took != time.Millisecond {
-			t.Errorf("a lone call took %v, want one round trip of 1ms", took)
-		}
-	})
-}
-
 func TestCallsAreBatched(t *testing.T) {
 	underBoth(t, func(t *testing.T, ctx context.Context) {
 		s := newFakeServer(8, 100*time.Microsecond)

@@ -71,6 +71,25 @@ func recovered(t *testing.T, s *redistest.Server, other *redislimit.Limiter) *re
 	return l
 }
 
+// outcomes are those of groups of charges.
+type outcomes struct{ admitted, refused, unknown atomic.Int64 }
+
+// add notes what became of two charges, which are both made, or none.
+func (o *outcomes) add(t *testing.T, decisions []ratelimit.Decision, err error) {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, ratelimit.ErrUnavailable):
+		o.unknown.Add(1)
+	case err != nil:
+		t.Error(err)
+	case decisions[0].Allowed() && decisions[1].Allowed():
+		o.admitted.Add(1)
+	case decisions[0].Outcome != ratelimit.Allowed && decisions[1].Outcome != ratelimit.Allowed:
+		o.refused.Add(1)
+	default:
+		t.Errorf("one of two charges was made: %v and %v", decisions[0].Outcome, decisions[1].Outcome)
+	}
+}
+
 // Groups of charges, of two processes, are all or none whatever happens: the server is
 // killed and stopped, forgets its scripts, and loses connections, and callers go away. In
 // the end the shared subject was charged what the others were together, no less than was
@@ -94,7 +113,7 @@ func TestChaos(t *testing.T) {
 	}
 	plans := [2]*ratelimit.Plan{lasting(1 << 30), lasting(1 << 30)}
 	shared := lasting(limit)
-	var admitted, refused, unknown atomic.Int64
+	var seen outcomes
 	run, end := context.WithTimeout(ctx, *chaos)
 	defer end()
 	var wg sync.WaitGroup
@@ -115,18 +134,7 @@ func TestChaos(t *testing.T) {
 				err := engines[r.IntN(2)].TakeAll(patience, charges, decisions)
 				timer.Stop()
 				cancel()
-				switch {
-				case errors.Is(err, context.Canceled), errors.Is(err, ratelimit.ErrUnavailable):
-					unknown.Add(1)
-				case err != nil:
-					t.Error(err)
-				case decisions[0].Allowed() && decisions[1].Allowed():
-					admitted.Add(1)
-				case decisions[0].Outcome != ratelimit.Allowed && decisions[1].Outcome != ratelimit.Allowed:
-					refused.Add(1)
-				default:
-					t.Errorf("one of two charges was made: %v and %v", decisions[0].Outcome, decisions[1].Outcome)
-				}
+				seen.add(t, decisions, err)
 			}
 		})
 	}
@@ -137,11 +145,11 @@ func TestChaos(t *testing.T) {
 	for i := range 3 {
 		users += used(t, beside, fmt.Sprint("user ", i), 1<<30)
 	}
-	t.Logf("admitted %d, refused %d, unknown %d, charged %d", admitted.Load(), refused.Load(), unknown.Load(), charged)
+	t.Logf("admitted %d, refused %d, unknown %d, charged %d", seen.admitted.Load(), seen.refused.Load(), seen.unknown.Load(), charged)
 	if charged != users {
 		t.Errorf("the shared subject was charged %d units, and the others %d", charged, users)
 	}
-	if low, high := admitted.Load(), min(admitted.Load()+unknown.Load(), limit); charged < low || charged > high {
+	if low, high := seen.admitted.Load(), min(seen.admitted.Load()+seen.unknown.Load(), limit); charged < low || charged > high {
 		t.Errorf("%d units are charged, want from %d to %d", charged, low, high)
 	}
 }

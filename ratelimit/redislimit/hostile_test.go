@@ -98,9 +98,7 @@ func testSubjectsOfAnyBytes(t *testing.T, cluster *redistest.Cluster) {
 		if unbanned, err := l.Unban(ctx, subject); err != nil || !unbanned {
 			t.Errorf("Unban of %.20q: %v, %v", subject, unbanned, err)
 		}
-		if err := l.Reset(ctx, subject); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Reset(ctx, subject))
 		if d, err := l.Peek(ctx, subject, plan); err != nil || d.States[0].Remaining != 5 {
 			t.Errorf("%.20q after a reset: %d left, %v", subject, d.States[0].Remaining, err)
 		}

@@ -138,9 +138,7 @@ func testABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T, cluster *redistes
 			take(subject)
 		}
 	}
-	if err := l.Ban(ctx, subjects[5], time.Hour, ""); err != nil { // now there is an index
-		t.Fatal(err)
-	}
+	must(t, l.Ban(ctx, subjects[5], time.Hour, "")) // now there is an index
 	from := owner(t, cluster, slot)
 	m := cluster.Migrate(slot, from, (from+1)%3)
 	m.Keys(3)

@@ -3,6 +3,8 @@ package redislimit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,56 +59,49 @@ func TestObserve(t *testing.T) {
 	var o observer
 	m, l := observed(t, o.observe)
 	plan := lasting(100)
-	_, err := l.Take(ctx, "a", plan, 1)
-	must(t, err)
-	b := o.take()
-	if len(b) != 2 || b[0].Err == nil || !strings.HasPrefix(b[0].Err.Error(), "NOSCRIPT") || b[1].Err != nil || b[1].Requests != 1 {
-		t.Errorf("the first request of a server: %+v, want a call with NOSCRIPT and one without an error", b)
-	}
-	for i := range b {
-		if b[i].Duration <= 0 {
-			t.Errorf("call %d took %v, want more than 0s", i+1, b[i].Duration)
-		}
-	}
-	must(t, redislimit.TakeAll(l, plan)([]string{"a", "b", "a"}))
-	if b := o.take(); len(b) != 1 || b[0].Requests != 3 || b[0].Err != nil {
-		t.Errorf("three requests of two subjects: %+v, want one call with 3 requests", b)
-	}
-	if _, err := l.Take(ctx, "a", nil, 1); err == nil {
-		t.Error("a request without a plan was decided")
-	}
-	if b := o.take(); len(b) != 0 {
-		t.Errorf("an invalid call: %+v, want no call of the script", b)
-	}
-	// A request that starts a ban needs two calls of the script: the second one has the
-	// index of bans as well.
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	strict := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
-	for range 2 {
-		_, err := l.Take(ctx, "banned", strict, 1)
-		must(t, err)
+	take := func(subject string, plan *ratelimit.Plan) func() error {
+		return func() error { return second(l.Take(ctx, subject, plan, 1)) }
 	}
-	o.take()
-	d, err := l.Take(ctx, "banned", strict, 1)
-	if err != nil || !d.Struck || d.Outcome != ratelimit.Banned {
-		t.Fatalf("%v with Struck %v, %v, want a ban", d.Outcome, d.Struck, err)
+	for _, step := range []struct {
+		what string
+		do   func() error
+		err  string   // how the error begins
+		want []string // of each call, its requests, and how its error begins
+	}{
+		{"the first request of a server", take("a", plan), "", []string{"1 NOSCRIPT", "1"}},
+		{"three requests of two subjects", func() error { return redislimit.TakeAll(l, plan)([]string{"a", "b", "a"}) }, "", []string{"3"}},
+		{"a request without a plan", take("a", nil), "ratelimit:", nil},
+		{"the whole limit", take("banned", strict), "", []string{"1"}},
+		{"a strike", take("banned", strict), "", []string{"1"}},
+		{"the start of a ban, which needs the index of bans", take("banned", strict), "", []string{"1", "1"}},
+		{"a list of one ban", func() error { return second(l.Bans(ctx)) }, "", []string{"1"}},
+		{"a server that is gone", func() error { m.Close(); return take("a", plan)() }, "redislimit:", []string{"1 dial"}},
+	} {
+		if err := step.do(); firstWord(err) != step.err {
+			t.Errorf("%s: error %v, want one that begins with %q", step.what, err, step.err)
+		}
+		var got []string
+		for _, b := range o.take() {
+			got = append(got, strings.TrimSpace(fmt.Sprint(b.Requests, " ", firstWord(b.Err))))
+			if b.Duration <= 0 {
+				t.Errorf("%s: a call took %v, want more than 0s", step.what, b.Duration)
+			}
+		}
+		if !slices.Equal(got, step.want) {
+			t.Errorf("%s: calls of %q, want %q", step.what, got, step.want)
+		}
 	}
-	if b := o.take(); len(b) != 2 {
-		t.Errorf("a request that starts a ban: %+v, want two calls", b)
+}
+
+// firstWord returns how the text of an error begins; "" if there is none.
+func firstWord(err error) string {
+	if err == nil {
+		return ""
 	}
-	if bans, err := l.Bans(ctx); err != nil || len(bans) != 1 {
-		t.Fatalf("bans %v, %v, want one", bans, err)
-	}
-	if b := o.take(); len(b) != 1 || b[0].Requests != 1 {
-		t.Errorf("a list of one ban: %+v, want one call with 1 request", b)
-	}
-	m.Close()
-	if _, err := l.Take(ctx, "a", plan, 1); err == nil {
-		t.Error("a server that is gone decided")
-	}
-	if b := o.take(); len(b) != 1 || b[0].Requests != 1 || b[0].Err == nil {
-		t.Errorf("a server that is gone: %+v, want one call with an error", b)
-	}
+	word, _, _ := strings.Cut(err.Error(), " ")
+	return word
 }
 
 // While Observe runs, other requests can come and leave.

@@ -9,9 +9,9 @@ local function ours(k)
   return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= 2 * MAX_WINDOWS * WINDOW
 end
 
--- look reads subject k, opens the windows of the plan that are missing, and returns how
+-- grantable reads subject k, opens the windows of the plan that are missing, and returns how
 -- many of some takes would be granted.
-local function look(k, requests)
+local function grantable(k, requests)
   read_open(k)
   for q = 1, quotas do
     local w = find(lengths[q]) or make(lengths[q], spans[q] and 0 or open_end(q))
@@ -62,7 +62,7 @@ local function decide(at)
     if not ours(k) then return grouped and 'e' .. char(m) or 'e' end
     local plan = grouped and plans[p][11] or 1
     use_plan(plan)
-    granted = min(granted, look(k, requests))
+    granted = min(granted, grantable(k, requests))
     takes[m] = {plan = plan, subject = subject}
   end
   for m, take in ipairs(takes) do
@@ -191,7 +191,7 @@ local function lease(k)
     store() -- what has ended is forgotten, as by change
   end
   use_plan(1)
-  local fits, own, share = look(k, 1), cost * makes, 0
+  local fits, own, share = grantable(k, 1), cost * makes, 0
   if fits > 0 then
     share = more
     for q = 1, quotas do
@@ -211,7 +211,7 @@ end
 function operations.p(k)
   if counts ~= '' then return lease(k) end
   use_plan(1)
-  look(k, 0)
+  grantable(k, 0)
   return (value())
 end
 

@@ -92,35 +92,7 @@ func (h *history) call(t testing.TB, caller int) {
 	leaser, leases := h.engine.(engine.Leaser)
 	var admitted, shares []admission // what can be refunded, and given back
 	for range h.calls {
-		in := input{subject: string(rune('a' + r.IntN(h.subjects))), op: take, cost: 1}
-		switch n := r.IntN(100); {
-		case h.bansOnly:
-			in.op = []operation{peek, peek, peek, peek, ban, unban}[n%6]
-			in.cost = 0
-		case n < 5:
-			in.op, in.cost = reset, 0
-		case n < 8:
-			in.op, in.cost = ban, 0
-		case n < 14:
-			in.op, in.cost = unban, 0
-		case n < 30:
-			in.op = peek
-		case n < 36 && len(admitted) > 0:
-			last := admitted[len(admitted)-1]
-			admitted = admitted[:len(admitted)-1]
-			in = input{subject: last.subject, op: refund, cost: last.d.Cost, d: last.d}
-		case n < 40:
-			in.op = charge
-		case n < 50:
-			in.cost = 2
-		case n < 65 && leases:
-			in.op, in.cost, in.terms = lease, r.Int64N(3), engine.Terms{More: r.Int64N(5), Denied: r.IntN(6) / 4}
-			if len(shares) > 0 && r.IntN(2) == 0 {
-				in.subject, in.terms.Back = shares[0].subject, shares[0].d
-				in.terms.Back.Cost = 1 + r.Int64N(in.terms.Back.Cost)
-				shares = shares[1:]
-			}
-		}
+		in := h.choose(r, leases, &admitted, &shares)
 		if h.pace > 0 {
 			time.Sleep(rand.N(h.pace))
 		}
@@ -146,6 +118,41 @@ func (h *history) call(t testing.TB, caller int) {
 		})
 		h.mu.Unlock()
 	}
+}
+
+// choose returns a random call. One that refunds an admission, or gives back a share, takes it
+// from those that are left.
+func (h *history) choose(r *rand.Rand, leases bool, admitted, shares *[]admission) input {
+	in := input{subject: string(rune('a' + r.IntN(h.subjects))), op: take, cost: 1}
+	switch n := r.IntN(100); {
+	case h.bansOnly:
+		in.op = []operation{peek, peek, peek, peek, ban, unban}[n%6]
+		in.cost = 0
+	case n < 5:
+		in.op, in.cost = reset, 0
+	case n < 8:
+		in.op, in.cost = ban, 0
+	case n < 14:
+		in.op, in.cost = unban, 0
+	case n < 30:
+		in.op = peek
+	case n < 36 && len(*admitted) > 0:
+		last := (*admitted)[len(*admitted)-1]
+		*admitted = (*admitted)[:len(*admitted)-1]
+		in = input{subject: last.subject, op: refund, cost: last.d.Cost, d: last.d}
+	case n < 40:
+		in.op = charge
+	case n < 50:
+		in.cost = 2
+	case n < 65 && leases:
+		in.op, in.cost, in.terms = lease, r.Int64N(3), engine.Terms{More: r.Int64N(5), Denied: r.IntN(6) / 4}
+		if len(*shares) > 0 && r.IntN(2) == 0 {
+			in.subject, in.terms.Back = (*shares)[0].subject, (*shares)[0].d
+			in.terms.Back.Cost = 1 + r.Int64N(in.terms.Back.Cost)
+			*shares = (*shares)[1:]
+		}
+	}
+	return in
 }
 
 // operations returns the history. One caller's calls do not overlap, so that a
