@@ -21,9 +21,7 @@ type writer struct {
 	prepared
 	conn *sql.Conn
 
-	// Set before the first job.
-	check     func() error // before and after each transaction
-	committed func()       // after each transaction
+	check func() error // before and after each transaction; set before the first job
 
 	jobs chan *job     // unbuffered: a job that was sent will be run
 	quit chan struct{} // closed to end the goroutine
@@ -171,9 +169,7 @@ func (w *writer) transact(batch []*job) (failed *job, err error) {
 			return j, nil
 		}
 	}
-	_, err = w.exec(ctx, "COMMIT")
-	w.committed() // even if it failed: its outcome can be unknown
-	if err != nil {
+	if _, err = w.exec(ctx, "COMMIT"); err != nil {
 		w.exec(ctx, "ROLLBACK")
 		return nil, fmt.Errorf("commit: %w", err)
 	}
