@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
-	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
 type plansCmd struct{ configFlag }
@@ -27,7 +27,7 @@ func (plansCmd) Run(o output, settings *config.Config) error {
 	// missing, such as the admin token.
 	err := settings.Check()
 	if err == nil && settings.TLS() {
-		if _, failure := httpserver.LoadCertificate(settings.HTTP.CertFile, settings.HTTP.KeyFile); failure != nil {
+		if _, failure := tls.LoadX509KeyPair(settings.HTTP.CertFile, settings.HTTP.KeyFile); failure != nil {
 			err = settings.Errorf("tls_cert", "%w", failure)
 		}
 	}

@@ -21,8 +21,8 @@ type Options struct {
 
 	// MaxConns is the largest number of open connections. For one more, the
 	// connection that has been idle for longest is closed; if every connection has
-	// a request running, the new one waits. The server lowers MaxConns if the
-	// process may not open as many files, and logs that. Zero: 8192.
+	// a request running, the new one waits. The process must be allowed to open
+	// some more files than that (ulimit -n). Zero: 8192.
 	MaxConns int
 
 	// MaxConnsPerNetwork is the largest number of open connections from one IPv4
@@ -63,19 +63,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// reservedFiles is how many open files are reserved for other uses than connections,
-// such as the database and another listener.
-const reservedFiles = 192
-
-// limits returns the limits on connections: MaxConns, or what the open files that the
-// process may have leave. Otherwise Accept would fail before MaxConns is reached, and
-// no idle connection would be closed.
+// limits returns the limits on connections.
 func (o Options) limits() limits {
-	l := limits{max: o.MaxConns, perNetwork: o.MaxConnsPerNetwork, proxies: o.TrustedProxies}
-	if most := max(openFiles()-reservedFiles, 1); l.max > most {
-		l.max = most
-		o.Logger.Warn("lowered the limit on connections, because the process may not open enough files; raise ulimit -n",
-			slog.String("setting", "max_connections"), slog.Int("configured", o.MaxConns), slog.Int("limit", most))
-	}
-	return l
+	return limits{max: o.MaxConns, perNetwork: o.MaxConnsPerNetwork, proxies: o.TrustedProxies}
 }

@@ -53,7 +53,7 @@ func (s *Server) set(handler http.Handler, o Options) error {
 		return errors.New("server: the handler must not be nil")
 	}
 	if o.CertFile != "" {
-		cert, err := LoadCertificate(o.CertFile, o.KeyFile)
+		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 		if err != nil {
 			return fmt.Errorf("server: certificate: %w", err)
 		}
@@ -186,12 +186,7 @@ func (s *Server) serveCurrent(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) || s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	h := *s.handler.Load()
-	if r.ProtoMajor == 1 && r.ContentLength != 0 {
-		serveBody(h, w, r)
-		return
-	}
-	h.ServeHTTP(w, r)
+	(*s.handler.Load()).ServeHTTP(w, r)
 }
 
 // drain shuts hs down, which still accepts connections when drain begins.

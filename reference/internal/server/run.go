@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -197,7 +198,7 @@ func readCertificate(c *config.Config) (state string, err error) {
 	if !c.TLS() {
 		return "", nil
 	}
-	pair, err := httpserver.LoadCertificate(c.HTTP.CertFile, c.HTTP.KeyFile)
+	pair, err := tls.LoadX509KeyPair(c.HTTP.CertFile, c.HTTP.KeyFile)
 	if err != nil {
 		err = c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
 		return err.Error(), err
