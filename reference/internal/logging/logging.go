@@ -54,7 +54,7 @@ func textHandler(w io.Writer, level slog.Leveler) slog.Handler {
 }
 
 func jsonHandler(w io.Writer, level slog.Leveler) slog.Handler {
-	return jsonLines{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}), w}
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit})
 }
 
 // withUnit formats durations as text such as "1.5s". JSON would have a number of
