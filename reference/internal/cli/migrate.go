@@ -32,11 +32,8 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	name := database.Redacted(settings.Database)
 	missing := isMissingFile(settings.Database)
 	var from, to int64
-	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
-		from, to, err = database.Migrate(ctx, settings.Database, database.Options{Progress: bar.show, OnUpgrade: func(u database.Upgrade) {
-			bar.end()
-			sayUpgrade(u)
-		}})
+	err = longWork(ctx, func(ctx context.Context) (err error) {
+		from, to, err = database.Migrate(ctx, settings.Database, database.Options{OnUpgrade: sayUpgrade})
 		return err
 	})
 	switch {
@@ -92,9 +89,9 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 		return fmt.Errorf("cannot import: file %s does not exist", c.File)
 	}
 	var n database.Imported
-	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
+	err = longWork(ctx, func(ctx context.Context) (err error) {
 		n, err = database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
-			NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade, Progress: bar.show,
+			NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
 		})
 		return err
 	})

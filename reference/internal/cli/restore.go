@@ -41,8 +41,8 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 		return fmt.Errorf("cannot restore: backup %s does not exist", c.Backup)
 	}
 	var r sqlite.Restored
-	err = longWork(ctx, func(ctx context.Context, bar *progress) (err error) {
-		r, err = sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{Progress: bar.show})
+	err = longWork(ctx, func(ctx context.Context) (err error) {
+		r, err = sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{})
 		return err
 	})
 	if err != nil {

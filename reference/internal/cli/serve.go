@@ -34,8 +34,7 @@ standard error.
 
 On SIGHUP, and when the settings file or the certificate changes, the server reads its
 settings again and applies them, except those that need a restart. If it refuses them,
-the settings in force stay, and the log says why. On a terminal, which sends SIGHUP
-when it is closed, the server stops.
+the settings in force stay, and the log says why.
 
 On SIGTERM or SIGINT, the server finishes running requests, saves usage and stops. A
 second signal stops it at once.`

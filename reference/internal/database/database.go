@@ -35,9 +35,6 @@ type Options struct {
 
 	// OnUpgrade is called before the schema of a database is upgraded.
 	OnUpgrade func(Upgrade)
-
-	// Progress is called while a SQLite file is read; see [sqlite.Options].
-	Progress func(doing string, done, total int64)
 }
 
 // An Upgrade describes the upgrade of an older schema. There is no copy of a PostgreSQL database.
@@ -79,7 +76,7 @@ func (o Options) postgres(name string) postgres.Options {
 }
 
 func (o Options) sqlite() sqlite.Options {
-	return sqlite.Options{NoMigrate: o.NoMigrate, OnUpgrade: o.OnUpgrade, Progress: o.Progress}
+	return sqlite.Options{NoMigrate: o.NoMigrate, OnUpgrade: o.OnUpgrade}
 }
 
 // host is the pattern of one host in a URL, with or without a port. It may be empty: then

@@ -94,7 +94,6 @@ func (f file) verify(ctx context.Context, conn *sql.Conn) (r Report, err error) 
 	if r.Schema, err = f.inspectFilled(ctx, conn); err != nil {
 		return r, err
 	}
-	f.progress("checking", 0, 0)
 	for _, text := range []string{integrityText, referencesText} {
 		problems, err := allRows(ctx, conn, scanText, text)
 		if err != nil {
@@ -149,7 +148,7 @@ func (f file) copyPartial(ctx context.Context, conn *sql.Conn, to string) (parti
 	partial = f.at(temp.Name())
 	err = temp.Close()
 	if err == nil {
-		err = f.copyPages(ctx, conn, "copying", func(c pageCopier) (*sqlite.Backup, error) {
+		err = f.copyPages(ctx, conn, func(c pageCopier) (*sqlite.Backup, error) {
 			// A copy that is not complete is deleted, so it needs no journal.
 			return c.NewBackup(partial.dsn("rw", "journal_mode(OFF)"))
 		})
@@ -170,8 +169,8 @@ type pageCopier interface {
 	NewRestore(from string) (*sqlite.Backup, error)
 }
 
-// copyPages copies all pages from or to the database of a connection, and says so.
-func (f file) copyPages(ctx context.Context, conn *sql.Conn, doing string, begin func(pageCopier) (*sqlite.Backup, error)) error {
+// copyPages copies all pages from or to the database of a connection.
+func (f file) copyPages(ctx context.Context, conn *sql.Conn, begin func(pageCopier) (*sqlite.Backup, error)) error {
 	return conn.Raw(func(c any) error {
 		b, err := begin(c.(pageCopier))
 		if err != nil {
@@ -181,8 +180,6 @@ func (f file) copyPages(ctx context.Context, conn *sql.Conn, doing string, begin
 		for more := true; more && err == nil; {
 			if err = ctx.Err(); err == nil {
 				more, err = b.Step(pages)
-				total := b.PageCount()
-				f.progress(doing, int64(total-b.Remaining()), int64(total))
 			}
 		}
 		return errors.Join(err, b.Finish())

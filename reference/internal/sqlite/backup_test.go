@@ -87,40 +87,6 @@ func TestBackupIsOneFileForItsOwner(t *testing.T) {
 	}
 }
 
-// Progress names each part of the work, and ends at the whole of it.
-func TestProgress(t *testing.T) {
-	path, saved := tempDatabase(t), filepath.Join(t.TempDir(), "saved.db")
-	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Rex") })
-	harmBySQL(manyPets)(t, path)
-	parts := []string{""}
-	var before [2]int64
-	o := sqlite.Options{Progress: func(part string, done, total int64) {
-		switch last := parts[len(parts)-1]; {
-		case part != last && before[0] > before[1]-1000: // what takes less than a report is not reported
-			parts = append(parts, part)
-		case part != last || done < before[0] || done > total || total != before[1]:
-			t.Errorf("%s: %d of %d after %s: %v", part, done, total, last, before)
-		}
-		before = [2]int64{done, total}
-	}}
-	_, err := sqlite.Backup(t.Context(), path, saved, o)
-	must(t, err)
-	_, err = sqlite.Restore(t.Context(), saved, path, operator, later, o)
-	must(t, err)
-	must(t, sqlite.Export(t.Context(), path, o, func(x store.Export) error {
-		for _, table := range x.Tables {
-			for _, err := range table.Rows {
-				must(t, err)
-			}
-		}
-		return nil
-	}))
-	want := "copying, checking, copying, checking, copying, restoring, checking, importing"
-	if got := strings.Join(parts[1:], ", "); got != want || before != [2]int64{2000, 2002} {
-		t.Errorf("the parts are %s, and the last is %v, want %s and 2000 of 2002", got, before, want)
-	}
-}
-
 // export returns the names of the pets of an export.
 func export(t *testing.T, path string) (names []string, err error) {
 	t.Helper()

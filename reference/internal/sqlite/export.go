@@ -64,14 +64,8 @@ func (f file) connectAlone() (*sql.DB, error) {
 
 func (f file) export(ctx context.Context, conn *sql.Conn) (store.Export, error) {
 	x := store.Export{From: printable(f.path)}
-	var done, total int64 // rows
 	for _, t := range exported {
-		table, rows, err := exportTable(ctx, conn, t.name, t.columns, func() {
-			if done++; done%1000 == 0 {
-				f.progress("importing", done, total)
-			}
-		})
-		total += rows
+		table, err := exportTable(ctx, conn, t.name, t.columns)
 		if err != nil {
 			return x, f.explain("read", err)
 		}
@@ -115,16 +109,13 @@ func exportTexts(v any) (any, error) {
 // lastIDText also asks the table itself, as SQLite does for the next ID.
 const lastIDText = `SELECT coalesce(max(id), 0) FROM (SELECT id FROM %[1]s UNION ALL SELECT seq FROM sqlite_sequence WHERE name = '%[1]s')`
 
-// exportTable returns a table of a file that does not change, and the number of its rows.
-// These keep the only connection while they are iterated; read is called after each.
-func exportTable(ctx context.Context, on *sql.Conn, name, columns string, read func()) (t store.Table, rows int64, err error) {
+// exportTable returns a table of a file that does not change. Its rows keep the only connection
+// while they are iterated.
+func exportTable(ctx context.Context, on *sql.Conn, name, columns string) (t store.Table, err error) {
 	t = store.Table{Name: name, Columns: strings.Split(columns, ", ")}
-	if err := on.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&rows); err != nil {
-		return t, 0, err
-	}
 	if name == "pets" || name == "audit" {
 		if err := on.QueryRowContext(ctx, fmt.Sprintf(lastIDText, name)).Scan(&t.LastID); err != nil {
-			return t, 0, err
+			return t, err
 		}
 	}
 	t.Rows = eachRow(ctx, on, func(row scanner) ([]any, error) {
@@ -142,8 +133,7 @@ func exportTable(ctx context.Context, on *sql.Conn, name, columns string, read f
 				}
 			}
 		}
-		read()
 		return values, nil
 	}, "SELECT "+columns+" FROM "+name)
-	return t, rows, nil
+	return t, nil
 }

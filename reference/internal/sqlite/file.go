@@ -21,8 +21,6 @@ import (
 type file struct {
 	name string // as given, for messages
 	path string // absolute
-
-	report func(doing string, done, total int64) // as Options.Progress
 }
 
 // file returns the file at path, whether or not there is one.
@@ -31,7 +29,7 @@ func (o Options) file(path string) (file, error) {
 	if err != nil {
 		return file{}, fmt.Errorf("database %s: %w", path, err)
 	}
-	return file{path, abs, o.Progress}, nil
+	return file{path, abs}, nil
 }
 
 // existingFile returns the regular file at path. Its error wraps [fs.ErrNotExist] if there is
@@ -75,13 +73,6 @@ func (f file) create() error {
 		return fmt.Errorf("create database %s: cannot write in the directory %s: %w", f.name, filepath.Dir(f.path), withoutPath(err))
 	}
 	return nil
-}
-
-// progress reports how far something is, if there is a function to report to.
-func (f file) progress(doing string, done, total int64) {
-	if f.report != nil {
-		f.report(doing, done, total)
-	}
 }
 
 // at returns another file, which messages call by the same name.

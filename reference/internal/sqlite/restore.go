@@ -281,7 +281,7 @@ func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep st
 	conn, err := db.Conn(ctx)
 	if err == nil {
 		defer conn.Close()
-		err = f.copyPages(ctx, conn, "restoring", func(c pageCopier) (*sqlite.Backup, error) { return c.NewRestore(next.dsn("ro")) })
+		err = f.copyPages(ctx, conn, func(c pageCopier) (*sqlite.Backup, error) { return c.NewRestore(next.dsn("ro")) })
 	}
 	if err != nil {
 		_ = os.Remove(keep) // nothing was replaced

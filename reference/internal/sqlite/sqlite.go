@@ -65,10 +65,6 @@ type Options struct {
 	// NoMigrate refuses a file that is missing or of an older version, and changes
 	// nothing. [Migrate] creates and upgrades it then.
 	NoMigrate bool
-
-	// Progress is called while something takes long, every thousand pages or rows, with what it
-	// is and how many of its units are done. A total of 0 is not known. Nil: it is not called.
-	Progress func(doing string, done, total int64)
 }
 
 // walLimit is the size in bytes to which the log shrinks again when it can begin anew. It
