@@ -58,16 +58,6 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	analyze := testenv.Tool(t, "systemd-analyze")
 	t.Parallel()
 	text := strings.Replace(read(t, unit), "ExecStart=petstore", "ExecStart="+os.Args[0], 1)
-	out, err := exec.Command(analyze, "--version").Output()
-	must(t, err)
-	var version int
-	if m := regexp.MustCompile(`^systemd (\d+)`).FindSubmatch(out); m != nil {
-		version, _ = strconv.Atoi(string(m[1]))
-	}
-	if version < 253 { // which is the first that knows Type=notify-reload
-		t.Logf("systemd %d: checking the unit with Type=notify", version)
-		text = strings.Replace(text, "Type=notify-reload", "Type=notify", 1)
-	}
 	file := filepath.Join(t.TempDir(), "petstore.service")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	for _, args := range [][]string{

@@ -3,12 +3,8 @@ package server
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"syscall"
-	"time"
-
-	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
@@ -50,54 +46,4 @@ func (l *listeners) close() {
 	if l.admin != nil {
 		l.admin.Close()
 	}
-}
-
-// A systemd tells systemd what the server is doing, if that has set NOTIFY_SOCKET
-// (sd_notify(3)). Otherwise it does nothing.
-type systemd struct{ logger *slog.Logger }
-
-func (s systemd) notify(state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
-		s.logger.Warn("cannot notify systemd; check NOTIFY_SOCKET", slog.Any("error", err))
-	}
-}
-
-func (s systemd) serving() { s.notify(daemon.SdNotifyReady + "\nSTATUS=serving") }
-
-// reloading is followed by serving or refused.
-func (s systemd) reloading() {
-	s.notify(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
-}
-
-// refused says that the server serves with the settings from before.
-func (s systemd) refused(err error) {
-	s.notify(daemon.SdNotifyReady + "\nSTATUS=serving; refused the new settings: " + inOneLine(err))
-}
-
-func (s systemd) stopping() { s.notify(daemon.SdNotifyStopping + "\nSTATUS=stopping") }
-
-// keepAlive tells systemd that the process is alive, twice in each period of its
-// watchdog, until the returned function is called. WatchdogSec= turns that on.
-func (s systemd) keepAlive() (stop func()) {
-	period, err := daemon.SdWatchdogEnabled(false)
-	if err != nil {
-		s.logger.Warn("cannot use the watchdog of systemd; check WATCHDOG_USEC", slog.Any("error", err))
-	}
-	if period == 0 {
-		return func() {}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	go func() {
-		tick := time.NewTicker(period / 2)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				s.notify(daemon.SdNotifyWatchdog)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return stop
 }

@@ -83,8 +83,6 @@ func (r *reloader) run(ctx context.Context) {
 
 // reload reads and applies the settings, and logs the result.
 func (r *reloader) reload(cause string) {
-	manager := systemd{r.logger}
-	manager.reloading()
 	before := r.current
 	applied, restart, err := r.try()
 	about := []any{slog.String("cause", cause)}
@@ -94,7 +92,6 @@ func (r *reloader) reload(cause string) {
 	if err != nil {
 		r.count(nil, err)
 		r.logger.Error("refused the settings; those in force stay", append(about, slog.String("error", inOneLine(err)))...)
-		manager.refused(err)
 		return
 	}
 	// At the lower of both levels, so that a change of the level itself is logged.
@@ -107,7 +104,6 @@ func (r *reloader) reload(cause string) {
 	r.logger.Log(context.Background(), level, "reloaded the settings",
 		append(about, slog.Any("changed", applied), slog.Any("need_restart", restart))...)
 	r.setLevel(r.current.Log.Level)
-	manager.serving()
 }
 
 // try returns the settings whose changes it has applied, and those that need a restart.

@@ -63,9 +63,6 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 // run is Run with open listeners, which it closes.
 func (s *server) run(ctx context.Context, l *listeners) (err error) {
 	defer l.close() // does nothing once they are served
-	manager := systemd{s.Logger}
-	defer manager.keepAlive()()
-	defer context.AfterFunc(ctx, manager.stopping)()
 	if err := s.startTelemetry(ctx); err != nil {
 		return err
 	}
@@ -120,10 +117,7 @@ func (s *server) serveAPI(ctx context.Context, l *listeners) (err error) {
 	}
 	options := s.start.HTTP
 	options.Logger = s.Logger
-	options.OnReady = func() {
-		s.logStart(l)
-		systemd{s.Logger}.serving()
-	}
+	options.OnReady = func() { s.logStart(l) }
 	s.reloads = &reloader{source: s.Source, hangUp: s.HangUp, logger: s.Logger, setLevel: s.SetLevel, current: s.start, wanted: s.start, apply: s.apply}
 	if s.reloads.certificate, err = readCertificate(s.start); err != nil {
 		return err

@@ -36,12 +36,6 @@ func testListeners(t *testing.T) *listeners {
 	return &l
 }
 
-// Tests do not notify the systemd that runs them.
-func TestMain(m *testing.M) {
-	os.Unsetenv("NOTIFY_SOCKET")
-	m.Run()
-}
-
 func testSettings(t *testing.T) *config.Config {
 	t.Helper()
 	c := config.Default()
