@@ -6,11 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 var (
 	deep        = flag.Bool("deep", false, "one preemption more, and larger cases with the usual number of preemptions")
-	preemptions = flag.Int("preemptions", 2, "how many preemptions a schedule has at most")
+	preemptions = flag.Int("preemptions", 0, "how many preemptions a schedule has at most; 0: two with -long or -deep, otherwise one")
 	schedule    = flag.String("schedule", "", "the one `schedule` to run of the case that -run chooses")
 	folder      = flag.String("engine", engine, "the `folder` with the sources of package memory")
 )
@@ -22,6 +24,12 @@ func TestSchedules(t *testing.T) {
 	must(t, err)
 	small, large, _ := strings.Cut(strings.TrimSpace(string(names)), "\n\n")
 	most := *preemptions
+	if most == 0 {
+		most = 1
+		if *deep || testenv.IsLong() {
+			most = 2
+		}
+	}
 	if *deep {
 		runAll(t, binary, large, most)
 		most++
