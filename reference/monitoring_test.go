@@ -11,10 +11,11 @@ import (
 	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
-// promtool runs Prometheus's tool for checking rules. The test is skipped if there is
-// none, unless servers and tools are required.
+// promtool runs Prometheus's tool for checking rules, beside other tests. The test is skipped
+// if there is none, unless servers and tools are required.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
+	t.Parallel()
 	path := testenv.Tool(t, "promtool")
 	if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)

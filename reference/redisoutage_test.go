@@ -12,6 +12,7 @@ import (
 // A server that ends during an outage says that it could not hand over what it
 // counted. The client library writes nothing of its own.
 func TestSIGTERMWithoutRedis(t *testing.T) {
+	t.Parallel()
 	redis := miniredis.RunT(t)
 	dir := t.TempDir()
 	key := roomyKey(t, dir, "ann")
@@ -31,6 +32,7 @@ func TestSIGTERMWithoutRedis(t *testing.T) {
 func TestOnRedisFailure(t *testing.T) {
 	for mode, status := range map[string]int{"closed": 503, "open": 200} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			redis := miniredis.RunT(t)
 			dir := t.TempDir()
 			writeFile(t, dir, "petstore.yaml", "on_redis_failure: "+mode+"\n")
