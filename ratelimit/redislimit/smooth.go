@@ -64,7 +64,7 @@ func (c *change) appendSpans(b []byte) []byte {
 	return b
 }
 
-func appendU64[T gcra.Span | gcra.Time](b []byte, numbers ...T) []byte {
+func appendU64[T ~uint64](b []byte, numbers ...T) []byte {
 	for _, n := range numbers {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
