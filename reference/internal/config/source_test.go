@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSourceSeesChangesThatLast(t *testing.T) {
@@ -92,18 +91,5 @@ func TestSourceSeesChangesThatLast(t *testing.T) {
 				t.Errorf("%s: Load = %q, want %q", step.name, got, step.load)
 			}
 		}
-	}
-}
-
-// The environment and the flags override a file that changes.
-func TestSourceKeepsOverriding(t *testing.T) {
-	file, listen := tempFile(t, "listen: 127.0.0.1:1"), "127.0.0.1:3"
-	s := NewSource(Flags{"config": &file, "listen": &listen}, environ(map[string]string{"PETSTORE_DRAIN_DELAY": "4s"}))
-	_, err := s.Load()
-	must(t, err)
-	must(t, os.WriteFile(file, []byte("listen: 127.0.0.1:2\ndrain_delay: 5s\nmax_connections: 6"), 0o600))
-	c, err := s.Load()
-	if err != nil || c.Listen != listen || c.HTTP.DrainDelay != 4*time.Second || c.HTTP.MaxConns != 6 {
-		t.Errorf("Load = %+v, %v; want the flag, the variable and then the file", c, err)
 	}
 }

@@ -251,18 +251,8 @@ func TestMarksAndServers(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	tests := map[string]struct {
-		notices map[string]deprecation.Options
-		want    string
-	}{
-		"an operation that does not exist": {map[string]deprecation.Options{"getPets": leaving}, `"getPets"`},
-		"a notice without a beginning":     {map[string]deprecation.Options{"getPet": {}}, "since when"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, err := openapi.New(openapi.Options{Deprecations: test.notices}); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("New: error %v, want one with %s", err, test.want)
-			}
-		})
+	_, err := openapi.New(openapi.Options{Deprecations: map[string]deprecation.Options{"getPets": leaving}})
+	if err == nil || !strings.Contains(err.Error(), `"getPets"`) {
+		t.Errorf("New with an operation that does not exist: error %v, want one that names it", err)
 	}
 }
