@@ -154,7 +154,7 @@ func TestIdentifyFails(t *testing.T) {
 		}, limit.Options{Errors: errs, Shadow: test.shadow}))
 		a := fiber.New(fiber.Config{ErrorHandler: func(c fiber.Ctx, err error) error {
 			status := 500
-			if e, ok := err.(*fiber.Error); ok {
+			if e, ok := errors.AsType[*fiber.Error](err); ok {
 				status = e.Code
 			}
 			return c.Status(status).SendString("the app says: " + err.Error())
