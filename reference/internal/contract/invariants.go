@@ -173,16 +173,21 @@ func refusal(resp *Response, now int64, fail func(format string, args ...any)) {
 			fail("Retry-After of %d is before X-RateLimit-Reset, which is in %d",
 				resp.Int("Retry-After"), resp.Int("X-Ratelimit-Reset")-now)
 		}
-		fallthrough
-	case http.StatusServiceUnavailable:
-		if resp.Int("Retry-After") < 1 {
-			fail("Retry-After is %q, want whole seconds from 1 on", h.Get("Retry-After"))
-		}
 	}
+	retryAfter(resp, fail)
+}
+
+// retryAfter wants the field where a later request can succeed, and only there.
+func retryAfter(resp *Response, fail func(format string, args ...any)) {
+	field := resp.Header.Get("Retry-After")
 	switch resp.StatusCode {
-	case http.StatusGone, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if resp.Int("Retry-After") < 1 {
+			fail("Retry-After is %q, want whole seconds from 1 on", field)
+		}
+	case http.StatusGone: // in a brownout
 	default:
-		if h.Get("Retry-After") != "" {
+		if field != "" {
 			fail("there is Retry-After, and nothing to retry")
 		}
 	}
