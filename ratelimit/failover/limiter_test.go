@@ -13,28 +13,15 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-func TestFallback(t *testing.T) {
-	for _, outage := range []struct {
-		name  string
-		begin func(*rig)
-	}{
-		{"a call failed", func(r *rig) { r.shared.set(down) }},
-		{"the circuit is open", (*rig).lose},
+// Without a local engine, the error says why the primary did not decide.
+func TestNoFallback(t *testing.T) {
+	for name, begin := range map[string]func(*rig){
+		"a call failed":       func(r *rig) { r.shared.set(down) },
+		"the circuit is open": (*rig).lose,
 	} {
-		t.Run("local, "+outage.name, func(t *testing.T) {
-			run(t, withLocal, failover.Options{}, func(r *rig) {
-				outage.begin(r)
-				p := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerDay(2))
-				for i, want := range []ratelimit.Outcome{ratelimit.Allowed, ratelimit.Allowed, ratelimit.Limited} {
-					if d := r.take("a", p); d.Outcome != want || d.Plan != p {
-						r.Errorf("request %d under %v: got %v under %v, want %v", i+1, p, d.Outcome, d.Plan, want)
-					}
-				}
-			})
-		})
-		t.Run("alone, "+outage.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			run(t, alone, failover.Options{}, func(r *rig) {
-				outage.begin(r)
+				begin(r)
 				_, err := r.Take(ctx, "a", daily, 1)
 				if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
 					r.Errorf("got error %v, want one that wraps ErrUnavailable and the cause", err)

@@ -26,18 +26,6 @@ func TestNothingLostNothingTwice(t *testing.T) {
 			}
 			return nil
 		}},
-		{"fails every tenth time", func(_ context.Context, i int64) error {
-			if i%10 == 0 {
-				return errDown
-			}
-			return nil
-		}},
-		{"comes and goes", func(context.Context, int64) error {
-			if time.Now().Unix()%3 == 0 {
-				return errDown
-			}
-			return nil
-		}},
 		{"answers late half of the time", func(ctx context.Context, i int64) error {
 			if i%2 == 0 {
 				return slow(70 * time.Millisecond)(ctx)

@@ -1,19 +1,11 @@
 package transport
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/middleware/limit"
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
-
-var must = testcheck.NoError
 
 // noon is the server's clock in these tests.
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -150,28 +142,6 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("retryAfter(%q) = %v, %v; want %v, %v", test.values, got, ok, test.want, test.ok)
 			}
 		})
-	}
-}
-
-// What package limit writes is read.
-func TestReadLimitsOfGatehouse(t *testing.T) {
-	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon.Add(43 * time.Second) }})
-	must(t, err)
-	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerDay(1000))
-	for i, want := range []limits{{present: true}, {true, true, 17 * time.Second}, {true, true, 17 * time.Second}} {
-		d, err := engine.Take(context.Background(), "owner:17", plan, 1)
-		must(t, err)
-		x, draft := http.Header{}, http.Header{}
-		limit.XRateLimit.Set(x, &d)
-		limit.DraftRateLimit.Set(draft, &d)
-		for _, h := range []http.Header{x, draft} {
-			if got := readLimits(h, noon.Add(43*time.Second)); got != want {
-				t.Errorf("request %d: %v is read as %+v, want %+v", i, h, got, want)
-			}
-		}
-		if wait, ok := retryAfter(x, noon); !d.Allowed() && (wait != 17*time.Second || !ok) {
-			t.Errorf("request %d: Retry-After is read as %v, %v; want 17s", i, wait, ok)
-		}
 	}
 }
 

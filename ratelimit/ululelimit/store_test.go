@@ -16,7 +16,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
@@ -26,21 +25,11 @@ var perMinute = limiter.Rate{Limit: 3, Period: time.Minute}
 // ulule's tests of its own stores. They run where time stands still, so that no
 // window ends in the middle.
 func TestUlule(t *testing.T) {
-	onMemory := func(t *testing.T) ratelimit.Limiter { return newMemory(t) }
-	onModel := func(*testing.T) ratelimit.Limiter { return enginetest.NewModel(time.Now) }
-	for _, test := range []struct {
-		name   string
-		run    func(*testing.T, limiter.Store)
-		engine func(*testing.T) ratelimit.Limiter
-	}{
-		{"sequential access/memory", tests.TestStoreSequentialAccess, onMemory},
-		{"sequential access/model", tests.TestStoreSequentialAccess, onModel},
-		{"concurrent access/memory", tests.TestStoreConcurrentAccess, onMemory},
+	for name, run := range map[string]func(*testing.T, limiter.Store){
+		"sequential access": tests.TestStoreSequentialAccess, "concurrent access": tests.TestStoreConcurrentAccess,
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				test.run(t, newStore(t, test.engine(t), ululelimit.StoreOptions{}))
-			})
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { run(t, newStore(t, newMemory(t), ululelimit.StoreOptions{})) })
 		})
 	}
 }
