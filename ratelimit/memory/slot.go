@@ -7,7 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
-// A slot holds the account of one subject, or its conduct, that is strikes and bans, in
+// A slot holds the account of one subject, or its conduct, strikes and bans, in
 // words that are read and written atomically. An account with two windows:
 //
 //	        63                             32 31      18 17 16 15 14 13           0
@@ -21,7 +21,10 @@ import (
 //	word 0 | hash of the subject, plus 1                                           |
 //	word 1 | expires, Unix seconds           | version  | 0| s| d| 0| conductLayout |
 //	word 2 | first, Unix milliseconds (42 bits)    | level (8)  | strikes (14)     |
-//	word 3 | until, Unix seconds             | since or length, seconds            |
+//	word 3 | until, Unix seconds             | since; or cause (2), length (30)    |
+//
+// Since, in Unix seconds, is there while there are strikes, and cause and length, in seconds,
+// of the last ban otherwise: a strike ends what is known of a ban.
 //
 // The count is all units that the subject was ever charged, modulo 2³². What a
 // window has used is the count less the count when it began, so that one
