@@ -43,7 +43,7 @@ func (w *window) begun() bool { return w.limit < notBegun }
 // over, nor if the clock stepped back to a time before it, and never of a smooth quota.
 func (w window) open(now instant) bool {
 	left := w.end.instant().since(now)
-	return left > 0 && left <= time.Duration(w.kind)
+	return left > 0 && left <= time.Duration(w.kind) // which is negative of a smooth quota
 }
 
 // fits reports whether one word counts so many units more, whatever the limit.
