@@ -35,23 +35,23 @@ type Calendar struct {
 	In   *time.Location
 }
 
-// After returns the first instant after t at which a window begins. Both are Unix
+// After returns the first second after another at which a window begins. Both are Unix
 // seconds.
-func (c Calendar) After(t int64) int64 {
-	y, m, d := time.Unix(t, 0).In(c.In).Date()
+func (c Calendar) After(second int64) int64 {
+	y, m, d := time.Unix(second, 0).In(c.In).Date()
 	for k := 0; ; k++ {
-		if begin := c.begin(y, m, d, k); begin > t {
+		if begin := c.begin(y, m, d, k); begin > second {
 			return begin
 		}
 	}
 }
 
-// Before returns the last instant before t at which a window begins. Both are Unix
+// Before returns the last second before another at which a window begins. Both are Unix
 // seconds.
-func (c Calendar) Before(t int64) int64 {
-	y, m, d := time.Unix(t, 0).In(c.In).Date()
-	for k := 1; ; k-- { // the date after that at t may have begun, if the clock went back
-		if begin := c.begin(y, m, d, k); begin < t {
+func (c Calendar) Before(second int64) int64 {
+	y, m, d := time.Unix(second, 0).In(c.In).Date()
+	for k := 1; ; k-- { // the date after that one may have begun, if the clock went back
+		if begin := c.begin(y, m, d, k); begin < second {
 			return begin
 		}
 	}

@@ -46,26 +46,26 @@ type Window struct {
 	End    uint32 // Unix seconds
 }
 
-// End returns when the window that now lies in ends. The length is not [Day] or [Month].
-func End(now int64, length time.Duration) int64 {
-	return (now/int64(length) + 1) * int64(length/time.Second)
+// End returns when the window ends that a time lies in. The length is not [Day] or [Month].
+func End(nanos int64, length time.Duration) int64 {
+	return (nanos/int64(length) + 1) * int64(length/time.Second)
 }
 
-// LatestEnd returns the latest end that an open window may have: that of the window
-// after the one that now lies in, and of a calendar window two lengths from now. A
+// LatestEnd returns the latest end that an open window may have by a clock: that of the window
+// after the one that its time lies in, and of a calendar window two lengths from then. A
 // window lies in the future if another clock is ahead, or if this one stepped back.
-func LatestEnd(now int64, length time.Duration) int64 {
+func LatestEnd(nanos int64, length time.Duration) int64 {
 	if IsCalendar(length) {
-		return Seconds(now) + 2*int64(length/time.Second)
+		return Seconds(nanos) + 2*int64(length/time.Second)
 	}
-	return End(now, length) + int64(length/time.Second)
+	return End(nanos, length) + int64(length/time.Second)
 }
 
-// Seconds returns t in seconds, rounded down.
-func Seconds(t int64) int64 { return t / int64(time.Second) }
+// Seconds returns nanoseconds in seconds, rounded down.
+func Seconds(nanos int64) int64 { return nanos / int64(time.Second) }
 
-// SecondsUp returns t in seconds, rounded up.
-func SecondsUp(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }
+// SecondsUp returns nanoseconds in seconds, rounded up.
+func SecondsUp(nanos int64) int64 { return (nanos + int64(time.Second) - 1) / int64(time.Second) }
 
 // Units returns a length in the largest unit that divides it: 15 and "minute", 1 and
 // "month".
