@@ -55,15 +55,12 @@ type Server struct {
 
 	// Deprecations are the deprecated operations by operationId, by the present settings.
 	Deprecations map[string]deprecation.Options
-
-	// DailyUse is ListDailyUse of [store.DailyUses], with the requests that are not stored
-	// yet.
-	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
 }
 
 // A Store stores what an operator can see.
 type Store interface {
 	ListKeys(ctx context.Context) ([]store.Key, error)
+	store.DailyUses
 	store.DeprecatedUses
 }
 

@@ -50,7 +50,7 @@ func handlerOn(t testing.TB, engine *memory.Limiter, adjust func(*admin.Config))
 	ops, err := console.New(limiter, console.Options{Title: "petstore"})
 	must(t, err)
 	server := &admin.Server{
-		Limiter: limiter, Console: ops, Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
+		Limiter: limiter, Console: ops, Store: db, Plan: plans.Of,
 	}
 	c := admin.Config{
 		Server:  func() *admin.Server { return server },

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -16,7 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -68,32 +66,12 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if err != nil {
 		return errBanReason
 	}
-	warning := a.unseen(r.Context(), s, b.Owner, subject)
 	if err := s.Limiter.Ban(r.Context(), subject, length, b.Reason); err != nil {
 		return err
 	}
 	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
-	answer := showBan(engine.Ban{Subject: subject, Ends: ends, Reason: reason})
-	answer.Warning = warning
-	return writeJSON(w, http.StatusOK, answer)
-}
-
-// unseen returns a warning if a subject that is to be banned has sent no request, so that
-// its name may be wrong; "" if it has sent one, or if that is not known.
-func (a *admin) unseen(ctx context.Context, s *Server, owner, subject string) string {
-	if owner != "" {
-		if days, err := s.DailyUse(ctx, owner, store.Day(a.Now()).AddDate(0, 0, 1-store.KeepDays)); err != nil || len(days) > 0 {
-			return ""
-		}
-		return fmt.Sprintf("The owner %q has sent no request in the last %d days; petstore keys list shows the owners.", owner, store.KeepDays)
-	}
-	d, err := s.Limiter.Peek(ctx, subject, s.Anonymous)
-	used := func(q api.QuotaUsage) bool { return q.Remaining < cmp.Or(q.Burst, q.Limit) }
-	if err != nil || !d.Allowed() || len(s.Anonymous.Quotas()) == 0 || slices.ContainsFunc(api.QuotasOf(&d), used) {
-		return ""
-	}
-	return fmt.Sprintf("No request without a valid key from %s is counted at the moment.", strings.TrimPrefix(subject, networkPrefix))
+	return writeJSON(w, http.StatusOK, showBan(engine.Ban{Subject: subject, Ends: ends, Reason: reason}))
 }
 
 func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
@@ -158,9 +136,8 @@ type Ban struct {
 	Owner   string    `json:"owner,omitempty"`
 	Network string    `json:"network,omitempty"`
 	Ends    time.Time `json:"ends"`
-	Level   int       `json:"level"`             // 1 for a first ban; higher for each that followed too soon; 0 if all were made by hand
-	Reason  string    `json:"reason"`            // "strikes", "by hand", or the reason of the NewBan
-	Warning string    `json:"warning,omitempty"` // of a new ban: why its name may be wrong
+	Level   int       `json:"level"`  // 1 for a first ban; higher for each that followed too soon; 0 if all were made by hand
+	Reason  string    `json:"reason"` // "strikes", "by hand", or the reason of the NewBan
 }
 
 // A NewBan is the body of POST /bans: an owner or a network, the length of the ban, and what

@@ -1,9 +1,7 @@
 package admin_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,10 +11,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A ban ends at a whole second, at least as late as it was asked for.
@@ -76,35 +72,6 @@ func ban(t testing.TB, engine *memory.Limiter, subjects ...string) {
 	for i, subject := range subjects {
 		must(t, engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour, ""))
 	}
-}
-
-// A client that has sent no request may be another one than the operator means.
-func TestBanWarnsOfWhatIsUnseen(t *testing.T) {
-	s := newServer(t)
-	h := handlerOf(t, s)
-	ban := func(body, want string) {
-		t.Helper()
-		var b admin.Ban
-		if err := json.Unmarshal(post(h, "/bans", "application/json", body).Body.Bytes(), &b); err != nil || b.Warning != want {
-			t.Errorf("POST /bans %s warns %q (%v), want %q", body, b.Warning, err, want)
-		}
-	}
-	const network, owner = `{"network":"192.0.2.7","seconds":60}`, `{"owner":"ada","seconds":60}`
-	ban(network, "No request without a valid key from 192.0.2.7/32 is counted at the moment.")
-	ban(network, "") // it is banned
-	for range 2 {
-		ban(owner, `The owner "ada" has sent no request in the last 90 days; petstore keys list shows the owners.`)
-	}
-	must(t, s.Store.(store.DailyUses).AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(noon).AddDate(0, 0, -89), Denied: 1}))
-	ban(owner, "")
-	if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "network:192.0.2.8/32", anonymous, 1); err != nil {
-		t.Fatal(err)
-	}
-	ban(`{"network":"192.0.2.8","seconds":60}`, "")
-	s.Anonymous = ratelimit.UnlimitedPlan("anonymous")
-	ban(`{"network":"192.0.2.9","seconds":60}`, "")
-	s.DailyUse = func(context.Context, string, time.Time) ([]store.DailyUse, error) { return nil, errors.New("closed") }
-	ban(owner, "")
 }
 
 func TestUnbanRefusesWhatIsUnclear(t *testing.T) {

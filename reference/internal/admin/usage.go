@@ -35,7 +35,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if err := addPlans(r.Context(), s, list, &answer); err != nil {
 		return err
 	}
-	days, err := s.DailyUse(r.Context(), owner, store.Day(now).AddDate(0, 0, 1-store.KeepDays))
+	days, err := s.Store.ListDailyUse(r.Context(), owner, store.Day(now).AddDate(0, 0, 1-store.KeepDays))
 	if err != nil {
 		return err
 	}

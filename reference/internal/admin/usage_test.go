@@ -33,7 +33,7 @@ func newServer(t *testing.T) *admin.Server {
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
 	must(t, err)
 	db := newStore(t)
-	return &admin.Server{Limiter: engine, Store: db, Plan: plans.Of, Anonymous: anonymous, DailyUse: db.ListDailyUse}
+	return &admin.Server{Limiter: engine, Store: db, Plan: plans.Of, Anonymous: anonymous}
 }
 
 func handlerOf(t *testing.T, s *admin.Server) http.Handler {
@@ -104,9 +104,7 @@ func TestUsageOfUnknownOwners(t *testing.T) {
 		}
 	}
 	// The keys of an owner may be gone, but not its days.
-	s.DailyUse = func(_ context.Context, owner string, _ time.Time) ([]store.DailyUse, error) {
-		return []store.DailyUse{{Owner: owner, Day: store.Day(noon), Allowed: 1}}, nil
-	}
+	must(t, s.Store.AddDailyUse(t.Context(), store.DailyUse{Owner: "eve", Day: store.Day(noon), Allowed: 1}))
 	const want = `{"owner":"eve","keys":0,"plans":[],"days":[{"day":"2026-05-04","allowed":1,"denied":0}]}` + "\n"
 	if w := serve(h, "GET", "/usage?owner=eve", local); w.Body.String() != want {
 		t.Errorf("GET /usage?owner=eve: %d %s, want %s", w.Code, w.Body, want)
@@ -136,10 +134,17 @@ func TestUsageOfPlans(t *testing.T) {
 			t.Errorf("GET /usage?owner=%s (-want +got):\n%s", owner, diff)
 		}
 	}
-	s.DailyUse = func(context.Context, string, time.Time) ([]store.DailyUse, error) { return nil, store.ErrUnavailable }
+	s.Store = withoutDays{db}
 	if w := serve(h, "GET", "/usage?owner=ada", local); w.Code != 503 {
 		t.Errorf("GET /usage without the days: %d, want 503", w.Code)
 	}
+}
+
+// withoutDays is a database that cannot list the days now.
+type withoutDays struct{ *sqlite.Store }
+
+func (withoutDays) ListDailyUse(context.Context, string, time.Time) ([]store.DailyUse, error) {
+	return nil, store.ErrUnavailable
 }
 
 // awayLimiter is an engine that cannot be reached.

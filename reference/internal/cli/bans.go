@@ -67,8 +67,7 @@ type bansBanCmd struct {
 // Help is shown by --help.
 func (bansBanCmd) Help() string {
 	return `Every request of the owner is answered with 429 until the ban ends. A new ban replaces
-one that is in force, so a ban can be made longer or shorter. If the owner or the network has
-sent no request, its name may be wrong: it is banned, with a warning.`
+one that is in force, so a ban can be made longer or shorter.`
 }
 
 // longestBan is the length of the longest ban.
@@ -85,9 +84,6 @@ func (c bansBanCmd) Run(ctx context.Context, o output, client admin.Client) erro
 	b, err := client.Ban(ctx, admin.NewBan{Owner: string(c.Owner), Network: c.Network, Seconds: int64(length / time.Second), Reason: string(c.Reason)})
 	if err != nil {
 		return err
-	}
-	if b.Warning != "" {
-		o.say("warning: %s", b.Warning)
 	}
 	if c.JSON {
 		return printJSON(o.out, b)

@@ -1,17 +1,14 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // newHandler returns the handler of the API with these settings.
@@ -59,8 +56,5 @@ func (s *server) shown() *admin.Server {
 	return &admin.Server{
 		Limiter: s.audited, Console: s.console,
 		Store: s.store, Plan: c.Plans.Of, Anonymous: c.Anonymous, Deprecations: c.Deprecations,
-		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
-			return s.daily.List(ctx, s.store, owner, since)
-		},
 	}
 }

@@ -69,8 +69,7 @@ type DailyCounter struct {
 	now    func() time.Time
 	counts *counter[ownerDay, DailyUse]
 
-	saving chan struct{} // holds an element while a save or a list runs
-	pruned time.Time     // the last day on which old days were removed; needs saving
+	pruned time.Time // the last day on which old days were removed; for the task alone
 }
 
 type ownerDay struct {
@@ -80,7 +79,7 @@ type ownerDay struct {
 
 // NewDailyCounter returns an empty DailyCounter. The clock is usually [time.Now].
 func NewDailyCounter(now func() time.Time) *DailyCounter {
-	return &DailyCounter{now: now, saving: make(chan struct{}, 1), counts: newCounter(
+	return &DailyCounter{now: now, counts: newCounter(
 		func(u DailyUse) ownerDay { return ownerDay{u.Owner, u.Day.Unix()} },
 		func(a, b DailyUse) DailyUse {
 			a.Allowed, a.Denied = a.Allowed+b.Allowed, a.Denied+b.Denied
@@ -97,53 +96,14 @@ func (d *DailyCounter) Count(owner string, allowed bool) {
 	d.counts.add(u)
 }
 
-// List returns the days of an owner in db, as [DailyUses] says, together with the
-// requests that are not saved yet. It waits for a running save.
-func (d *DailyCounter) List(ctx context.Context, db DailyUses, owner string, since time.Time) ([]DailyUse, error) {
-	if err := d.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer d.unlock()
-	days, err := db.ListDailyUse(ctx, owner, since)
-	if err != nil {
-		return nil, err
-	}
-	all := newCounter(d.counts.key, d.counts.sum)
-	all.add(days...)
-	d.counts.mu.Lock()
-	for k, u := range d.counts.rows {
-		if k.owner == owner && !u.Day.Before(Day(since)) {
-			all.add(u)
-		}
-	}
-	d.counts.mu.Unlock()
-	return slices.SortedFunc(maps.Values(all.rows), func(a, b DailyUse) int { return a.Day.Compare(b.Day) }), nil
-}
-
-// lock waits until no save or list runs.
-func (d *DailyCounter) lock(ctx context.Context) error {
-	select {
-	case d.saving <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (d *DailyCounter) unlock() { <-d.saving }
-
 // Task returns the task that adds the counts to those in db, every ten seconds, and
-// once a day removes those that are older than [KeepDays]. If the outcome of a commit is
+// once a day removes those that are older than [KeepDays]. It must not run twice at once. If the outcome of a commit is
 // unknown, its counts may be added twice.
 func (d *DailyCounter) Task(db DailyUses) SaveTask {
 	return SaveTask{Name: "daily use", Every: dailyInterval, Save: func(ctx context.Context) error { return d.save(ctx, db) }}
 }
 
 func (d *DailyCounter) save(ctx context.Context, db DailyUses) error {
-	if err := d.lock(ctx); err != nil {
-		return err
-	}
-	defer d.unlock()
 	// In the order of the table, its pages are found and written once.
 	order := func(a, b DailyUse) int { return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Owner, b.Owner)) }
 	if err := d.counts.save(ctx, order, db.AddDailyUse); err != nil {
