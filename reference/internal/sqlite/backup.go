@@ -89,7 +89,7 @@ func (f file) verifyCopy(ctx context.Context) (r Report, err error) {
 }
 
 // verify returns an error unless SQLite finds the file whole, each row refers to rows that
-// exist, and the schema is that of this program.
+// exist, and this program knows the version of the schema.
 func (f file) verify(ctx context.Context, conn *sql.Conn) (r Report, err error) {
 	if r.Schema, err = f.inspectFilled(ctx, conn); err != nil {
 		return r, err

@@ -121,7 +121,7 @@ func inUse(database string) error {
 func (f file) lock(ctx context.Context, version int64) (_ *sql.DB, exists bool, err error) {
 	switch err := f.checkRegular(); {
 	case errors.Is(err, fs.ErrNotExist):
-		db, _, err := inMemory(ctx, version)
+		db, err := inMemory(ctx, version)
 		return db, false, err
 	case err != nil:
 		return nil, false, err

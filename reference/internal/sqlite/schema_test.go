@@ -68,8 +68,7 @@ func TestConnectionsAreSafe(t *testing.T) {
 	}
 }
 
-// Databases exist that the migration has made, and each start compares them with what it makes
-// now, comments included. So a migration never changes: a change of the schema is another one.
+// Databases exist that the migration has made. So a migration never changes: a change of the schema is another one.
 func TestMigrationsNeverChange(t *testing.T) {
 	content, err := fs.ReadFile(migrations, "00008_petstore.sql")
 	must(t, err)
