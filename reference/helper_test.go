@@ -4,16 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +18,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
+	"github.com/animalstore/gatehouse/reference/internal/certtest"
 )
 
 var must = testcheck.NoError
@@ -240,17 +235,10 @@ func writeFile(t *testing.T, dir, name, content string) {
 	must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 }
 
-// writeCertificate makes a certificate for an hour, which nobody has signed: cert.pem and
-// key.pem.
+// writeCertificate writes a certificate that nobody has signed: cert.pem and key.pem.
 func writeCertificate(t *testing.T, folder string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"pets.example"}, NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	writeFile(t, folder, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
-	writeFile(t, folder, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})))
+	certificate, key := certtest.New(t)
+	writeFile(t, folder, "cert.pem", string(certificate))
+	writeFile(t, folder, "key.pem", string(key))
 }

@@ -3,17 +3,11 @@ package httpserver_test
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +19,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
+	"github.com/animalstore/gatehouse/reference/internal/certtest"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
@@ -93,17 +88,11 @@ func (r *running) dialTLS(t *testing.T) net.Conn {
 // certificate writes a new certificate and its key, and returns the options with them.
 func certificate(t *testing.T) httpserver.Options {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	must(t, err)
-	key, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, err)
+	cert, key := certtest.New(t)
 	dir := t.TempDir()
 	o := httpserver.Options{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
-	must(t, os.WriteFile(o.CertFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	must(t, os.WriteFile(o.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	must(t, os.WriteFile(o.CertFile, cert, 0o600))
+	must(t, os.WriteFile(o.KeyFile, key, 0o600))
 	return o
 }
 

@@ -2,15 +2,9 @@ package server
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/certtest"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
@@ -173,15 +168,8 @@ func TestReloaderFollowsTheCertificate(t *testing.T) {
 // selfSigned returns a certificate and its key in PEM.
 func selfSigned(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	must(t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) +
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+	certificate, key := certtest.New(t)
+	return string(certificate) + string(key)
 }
 
 func TestReloadOfTheLevel(t *testing.T) {
