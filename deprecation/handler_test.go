@@ -120,8 +120,7 @@ func TestOnUse(t *testing.T) {
 // The sunset may come between the outer middleware and the operation.
 func TestSunsetWhileARequestIsOnItsWay(t *testing.T) {
 	now := sunset.Add(-1)
-	d, err := deprecation.New(deprecation.Options{Since: since, Sunset: sunset, Now: func() time.Time { return now }})
-	testcheck.NoError(t, err)
+	d := testcheck.Must(deprecation.New(deprecation.Options{Since: since, Sunset: sunset, Now: func() time.Time { return now }}))
 	inside := d.Enforce(ok)
 	w := serve(d.Headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now = sunset

@@ -42,17 +42,14 @@ func TestIndex(t *testing.T) {
 
 // The programs that the page does not list as exceptions listen on the address that it names.
 func TestListening(t *testing.T) {
-	page, err := os.ReadFile("README.md")
-	testcheck.NoError(t, err)
+	page := testcheck.Must(os.ReadFile("README.md"))
 	m := regexp.MustCompile(`(?s)All except (.*?)\s+listen on (\S+) until`).FindSubmatch(page)
 	if m == nil {
 		t.Fatal("README.md does not say which programs listen")
 	}
-	programs, err := filepath.Glob("*/main.go")
-	testcheck.NoError(t, err)
+	programs := testcheck.Must(filepath.Glob("*/main.go"))
 	for _, file := range programs {
-		source, err := os.ReadFile(file)
-		testcheck.NoError(t, err)
+		source := testcheck.Must(os.ReadFile(file))
 		name := filepath.Base(filepath.Dir(file))
 		excepted := strings.Contains(string(m[1]), "`"+name+"`")
 		if listens := strings.Contains(string(source), string(m[2])) || strings.Contains(string(source), "demo.Serve("); listens == excepted {

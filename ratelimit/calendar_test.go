@@ -15,8 +15,7 @@ var must = testcheck.NoError
 
 func location(t *testing.T, name string) *time.Location {
 	t.Helper()
-	loc, err := time.LoadLocation(name)
-	must(t, err)
+	loc := testcheck.Must(time.LoadLocation(name))
 	return loc
 }
 

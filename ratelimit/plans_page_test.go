@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
@@ -40,8 +41,7 @@ func Example_plans() {
 
 // The code on the page is that of the example.
 func TestCodeOfPlansPage(t *testing.T) {
-	source, err := os.ReadFile("plans_page_test.go")
-	must(t, err)
+	source := testcheck.Must(os.ReadFile("plans_page_test.go"))
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(plansPage(t), -1)
 	if len(blocks) != 1 {
 		t.Fatalf("docs/PLANS.md has %d blocks of Go, want 1", len(blocks))
@@ -104,11 +104,9 @@ func live(t *testing.T, c client, penalty ratelimit.Penalty) (total day) {
 	plan := ratelimit.MustPlan("free", penalty, ratelimit.PerMinute(60), ratelimit.PerDay(10_000))
 	start := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 	clock := ratelimittest.NewClock(start)
-	limiter, err := memory.New(memory.Options{Now: clock.Now})
-	must(t, err)
+	limiter := testcheck.Must(memory.New(memory.Options{Now: clock.Now}))
 	for clock.Now().Before(start.Add(24 * time.Hour)) {
-		d, err := limiter.Take(t.Context(), "client", plan, 1)
-		must(t, err)
+		d := testcheck.Must(limiter.Take(t.Context(), "client", plan, 1))
 		total.sent++
 		switch d.Outcome {
 		case ratelimit.Allowed:
@@ -154,7 +152,6 @@ func hours(d time.Duration) string {
 
 func plansPage(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/PLANS.md")
-	must(t, err)
+	text := testcheck.Must(os.ReadFile("../docs/PLANS.md"))
 	return string(text)
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -25,8 +26,7 @@ type counting struct {
 
 func newCounting(t *testing.T) *counting {
 	t.Helper()
-	engine, err := memory.New(memory.Options{})
-	must(t, err)
+	engine := testcheck.Must(memory.New(memory.Options{}))
 	return &counting{Limiter: engine}
 }
 

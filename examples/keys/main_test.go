@@ -10,8 +10,7 @@ import (
 )
 
 func TestScript(t *testing.T) {
-	format, err := apikey.NewFormat("demo_")
-	testcheck.NoError(t, err)
+	format := testcheck.Must(apikey.NewFormat("demo_"))
 	store := keys{}
 	key := store.issue(format, free)
 	script.Run(t, func() (http.Handler, error) { return newHandler(format, store) }, "KEY="+key)

@@ -50,7 +50,6 @@ func sides(hunk string) (before, after string) {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	testcheck.NoError(t, err)
+	b := testcheck.Must(os.ReadFile(file))
 	return string(b)
 }

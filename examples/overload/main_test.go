@@ -88,8 +88,7 @@ func TestOverload(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			handler, err := newHandler(test.shed(ctx))
-			testcheck.NoError(t, err)
+			handler := testcheck.Must(newHandler(test.shed(ctx)))
 			users := flood(t, handler, test.free)
 			paying, others := users["paying"], users["free"]
 			t.Logf("| %s | %.0f%% | %v | %.0f%% |", test.name, paying.served(), paying.p99(), others.served())

@@ -53,8 +53,7 @@ func newRegions(t *testing.T, n int, pause time.Duration, deliver func(add func(
 // used returns what a subject has used of the day, by the engine of a region.
 func (r *region) used(t *testing.T, subject string) int64 {
 	t.Helper()
-	d, err := r.local.(*memory.Limiter).Peek(t.Context(), subject, tested)
-	testcheck.NoError(t, err)
+	d := testcheck.Must(r.local.(*memory.Limiter).Peek(t.Context(), subject, tested))
 	return perDay - d.States[1].Remaining
 }
 
@@ -247,8 +246,7 @@ func TestService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		h, err := newHandler(ctx, 100*time.Millisecond)
-		testcheck.NoError(t, err)
+		h := testcheck.Must(newHandler(ctx, 100*time.Millisecond))
 		for i, want := range []int{200, 200, 200, 200, 200, 429, 429} {
 			r := httptest.NewRequest("GET", []string{"/eu/report", "/us/report"}[i%2], nil)
 			r.SetBasicAuth("ann", "")

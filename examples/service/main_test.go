@@ -46,11 +46,9 @@ func serve(t *testing.T, redisURL, file string, use func(url, key string)) error
 // get returns the status and what remains of the quota.
 func get(t *testing.T, url, key string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	testcheck.NoError(t, err)
+	r := testcheck.Must(http.NewRequestWithContext(t.Context(), "GET", url, nil))
 	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(r)
-	testcheck.NoError(t, err)
+	resp := testcheck.Must(http.DefaultClient.Do(r))
 	defer resp.Body.Close()
 	return resp.StatusCode, resp.Header.Get("X-RateLimit-Remaining")
 }

@@ -11,8 +11,7 @@ import (
 )
 
 func TestTelemetry(t *testing.T) {
-	h, err := newHandler()
-	testcheck.NoError(t, err)
+	h := testcheck.Must(newHandler())
 	get := func(path, host string) string {
 		r := httptest.NewRequest("GET", path, nil)
 		r.Host = host

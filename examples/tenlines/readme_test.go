@@ -16,8 +16,7 @@ import (
 // up to its second heading.
 func blocks(t *testing.T, language string) (all []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../README.md")
-	testcheck.NoError(t, err)
+	page := testcheck.Must(os.ReadFile("../../README.md"))
 	first, _, _ := strings.Cut(string(page), "\n## ")
 	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(first, -1) {
 		all = append(all, m[1])
@@ -28,8 +27,7 @@ func blocks(t *testing.T, language string) (all []string) {
 // The ten lines on the page are those of this service, so that they compile, and do what
 // the other tests say.
 func TestTenLines(t *testing.T) {
-	source, err := os.ReadFile("main.go")
-	testcheck.NoError(t, err)
+	source := testcheck.Must(os.ReadFile("main.go"))
 	all := blocks(t, "go")
 	if len(all) != 3 {
 		t.Fatalf("README.md begins with %d blocks of Go, want the one line, the imports and the lines that follow", len(all))

@@ -14,8 +14,7 @@ func TestScript(t *testing.T) { script.Run(t, newHandler) }
 
 // A question that is too long is refused also if the client did not say how long it is.
 func TestLongQuestion(t *testing.T) {
-	handler, err := newHandler()
-	testcheck.NoError(t, err)
+	handler := testcheck.Must(newHandler())
 	r := httptest.NewRequest("POST", "/ask", io.MultiReader(strings.NewReader(strings.Repeat("?", longestQuestion+1))))
 	r.SetBasicAuth("ann", "")
 	w := httptest.NewRecorder()

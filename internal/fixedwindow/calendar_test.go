@@ -13,15 +13,13 @@ import (
 
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
-	loc, err := time.LoadLocation(name)
-	testcheck.NoError(t, err)
+	loc := testcheck.Must(time.LoadLocation(name))
 	return loc
 }
 
 func instant(t *testing.T, text string) int64 {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339, text)
-	testcheck.NoError(t, err)
+	at := testcheck.Must(time.Parse(time.RFC3339, text))
 	return at.Unix()
 }
 

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 const version = "v0.99.0"
@@ -71,8 +73,7 @@ func isolate(t *testing.T) {
 
 func mustRun(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
-	out, err := run(dir, name, args...)
-	must(t, err)
+	out := testcheck.Must(run(dir, name, args...))
 	return out
 }
 

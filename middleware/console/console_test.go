@@ -69,8 +69,7 @@ type subject struct {
 
 func newConsole(t *testing.T, l ratelimit.Limiter, opts console.Options) *console.Console {
 	t.Helper()
-	c, err := console.New(l, opts)
-	testcheck.NoError(t, err)
+	c := testcheck.Must(console.New(l, opts))
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -38,8 +39,7 @@ type operator interface {
 
 func newEngine(t *testing.T, clock *ratelimittest.Clock) *memory.Limiter {
 	t.Helper()
-	embedded, err := memory.New(memory.Options{Now: clock.Now})
-	must(t, err)
+	embedded := testcheck.Must(memory.New(memory.Options{Now: clock.Now}))
 	return embedded
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -54,8 +55,7 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 
 func TestLimit(t *testing.T) {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
-	limiter, err := memory.New(memory.Options{Now: clock.Now})
-	must(t, err)
+	limiter := testcheck.Must(memory.New(memory.Options{Now: clock.Now}))
 	service := newService(limiter)
 
 	w := get(service, "/hello")

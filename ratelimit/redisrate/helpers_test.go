@@ -54,15 +54,13 @@ func (f *fixture) advance(d time.Duration) { f.set(f.clock.Now().Add(d)) }
 
 func (f *fixture) take(subject string, plan *ratelimit.Plan, cost int64) *ratelimit.Decision {
 	f.Helper()
-	d, err := f.Take(context.Background(), subject, plan, cost)
-	must(f, err)
+	d := testcheck.Must(f.Take(context.Background(), subject, plan, cost))
 	return &d
 }
 
 func (f *fixture) peek(subject string, plan *ratelimit.Plan) *ratelimit.Decision {
 	f.Helper()
-	d, err := f.Peek(context.Background(), subject, plan)
-	must(f, err)
+	d := testcheck.Must(f.Peek(context.Background(), subject, plan))
 	return &d
 }
 

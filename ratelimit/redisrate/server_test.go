@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
@@ -43,8 +44,7 @@ func TestCluster(t *testing.T) {
 
 func onServer(t *testing.T, rate *redis_rate.Limiter) enginetest.Engine {
 	t.Helper()
-	l, err := redisrate.New(rate, redisrate.Options{Windows: allWindows})
-	must(t, err)
+	l := testcheck.Must(redisrate.New(rate, redisrate.Options{Windows: allWindows}))
 	return enginetest.Engine{Limiter: l}
 }
 

@@ -92,8 +92,7 @@ func (s *script) expect(t *testing.T, want ...string) {
 func newTransport(t *testing.T, base http.RoundTripper, opts transport.Options) *transport.Transport {
 	t.Helper()
 	opts.Base = base
-	rt, err := transport.New(opts)
-	must(t, err)
+	rt := testcheck.Must(transport.New(opts))
 	transport.SetJitter(rt, func(time.Duration) time.Duration { return 0 })
 	return rt
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -22,8 +23,7 @@ import (
 
 func newEngine(t *testing.T) *memory.Limiter {
 	t.Helper()
-	engine, err := memory.New(memory.Options{})
-	must(t, err)
+	engine := testcheck.Must(memory.New(memory.Options{}))
 	return engine
 }
 
@@ -78,8 +78,7 @@ func TestPlanFailsFast(t *testing.T) {
 // An engine with a clock that is behind counts windows that seem to have ended.
 func TestPlanOfAnEngineWithAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(-time.Hour) }})
-		must(t, err)
+		engine := testcheck.Must(memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(-time.Hour) }}))
 		s := newScript("429 Retry-After: 17")
 		rt := newTransport(t, s, transport.Options{Plan: planOf(ratelimit.PerMinute(2)), Limiter: engine})
 		for range 3 {
@@ -119,8 +118,7 @@ func TestPlanCountsForMaxWait(t *testing.T) {
 // usage returns what is used of the plan's quotas.
 func usage(t *testing.T, engine *memory.Limiter, plan *ratelimit.Plan) (used [2]int64) {
 	t.Helper()
-	d, err := engine.Peek(t.Context(), "call:api.example.com", plan)
-	must(t, err)
+	d := testcheck.Must(engine.Peek(t.Context(), "call:api.example.com", plan))
 	for i, q := range plan.Quotas() {
 		used[i] = q.Limit - d.States[i].Remaining
 	}
@@ -291,8 +289,7 @@ func TestAgainstGatehouse(t *testing.T) {
 				opts.Limiter = newEngine(t)
 			}
 			opts.Base, opts.MaxWait = service, time.Hour
-			rt, err := transport.New(opts)
-			must(t, err)
+			rt := testcheck.Must(transport.New(opts))
 			begin := time.Now()
 			var done sync.WaitGroup
 			for range 600 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -21,8 +22,7 @@ func (c *closing) Close() error { c.closed++; return nil }
 
 func post(t *testing.T, body io.Reader) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", url, body)
-	must(t, err)
+	r := testcheck.Must(http.NewRequestWithContext(t.Context(), "POST", url, body))
 	return r
 }
 
@@ -96,8 +96,7 @@ func TestUnavailable(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			rt := newTransport(t, newScript("503 Retry-After: 17\n\nfull", "200 \n\nserved", "503 Retry-After: 3600\n\nfull"), transport.Options{})
 			for i, want := range test.want {
-				r, err := http.NewRequestWithContext(t.Context(), test.method, url, test.body)
-				must(t, err)
+				r := testcheck.Must(http.NewRequestWithContext(t.Context(), test.method, url, test.body))
 				r.Method = test.method
 				r.Header[test.header] = []string{"17"}
 				if got := send(rt, r); got != want {

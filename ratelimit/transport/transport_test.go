@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
@@ -115,8 +116,7 @@ func TestReportsADeprecationOnce(t *testing.T) {
 	for _, step := range steps {
 		parts := strings.SplitN(step, " ", 3)
 		s.answers = parts[2:]
-		r, err := http.NewRequestWithContext(t.Context(), parts[0], "http://api.example.com"+parts[1], nil)
-		must(t, err)
+		r := testcheck.Must(http.NewRequestWithContext(t.Context(), parts[0], "http://api.example.com"+parts[1], nil))
 		send(rt, r)
 	}
 	want := []string{

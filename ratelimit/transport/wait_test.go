@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -109,8 +110,7 @@ func TestMaxWait(t *testing.T) {
 
 // The random time is between nothing and the most.
 func TestJitterIsRandom(t *testing.T) {
-	rt, err := transport.New(transport.Options{})
-	must(t, err)
+	rt := testcheck.Must(transport.New(transport.Options{}))
 	shortest, longest := time.Second, time.Duration(0)
 	for range 1000 { // the chance of a failure is 2 * 0.9^1000
 		d := transport.Jitter(rt, time.Second)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
@@ -40,8 +41,7 @@ func TestConformanceOfServer(t *testing.T) {
 func inRedis(t *testing.T, client *redis.Client) limiter.Store {
 	t.Helper()
 	must(t, client.FlushAll(ctx).Err())
-	store, err := uluredis.NewStore(client)
-	must(t, err)
+	store := testcheck.Must(uluredis.NewStore(client))
 	return store
 }
 

@@ -26,15 +26,13 @@ func inMemory() limiter.Store {
 
 func newStore(t testing.TB, engine ratelimit.Limiter, opts ululelimit.StoreOptions) *ululelimit.Store {
 	t.Helper()
-	s, err := ululelimit.NewStore(engine, opts)
-	must(t, err)
+	s := testcheck.Must(ululelimit.NewStore(engine, opts))
 	return s
 }
 
 func newMemory(t testing.TB) *memory.Limiter {
 	t.Helper()
-	l, err := memory.New(memory.Options{})
-	must(t, err)
+	l := testcheck.Must(memory.New(memory.Options{}))
 	return l
 }
 
@@ -44,14 +42,12 @@ func plan(quotas ...ratelimit.Quota) *ratelimit.Plan {
 
 func newLimiter(t *testing.T, store limiter.Store, windows ...time.Duration) *ululelimit.Limiter {
 	t.Helper()
-	l, err := ululelimit.New(store, windows...)
-	must(t, err)
+	l := testcheck.Must(ululelimit.New(store, windows...))
 	return l
 }
 
 func take(t *testing.T, l ratelimit.Limiter, plan *ratelimit.Plan, cost int64) *ratelimit.Decision {
 	t.Helper()
-	d, err := l.Take(ctx, "a", plan, cost)
-	must(t, err)
+	d := testcheck.Must(l.Take(ctx, "a", plan, cost))
 	return &d
 }

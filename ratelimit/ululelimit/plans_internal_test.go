@@ -18,8 +18,7 @@ func TestPlansAreBounded(t *testing.T) {
 	must(t, p.init("", ratelimit.Penalty{}))
 	for limit := range int64(3*maxPlans + 7) {
 		rate := limiter.Rate{Limit: limit, Period: time.Minute}
-		plan, err := p.of(rate)
-		must(t, err)
+		plan := testcheck.Must(p.of(rate))
 		if got := engine.Of(plan.Plan).Quota(0).Limit; got != limit+1 {
 			t.Fatalf("the plan of limit %d has %d, want one more", limit, got)
 		}

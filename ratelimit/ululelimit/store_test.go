@@ -15,6 +15,7 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/tests"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
@@ -88,8 +89,7 @@ func TestNegativeIncrement(t *testing.T) {
 		{-1, 0, false},
 		{-1, 1, false},
 	} {
-		got, err := s.Increment(ctx, "a", step.count, rate)
-		must(t, err)
+		got := testcheck.Must(s.Increment(ctx, "a", step.count, rate))
 		if got.Remaining != step.remaining || got.Reached != step.reached {
 			t.Errorf("increment by %d: got %d remaining, reached %v, want %d, %v", step.count, got.Remaining, got.Reached, step.remaining, step.reached)
 		}

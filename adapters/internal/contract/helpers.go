@@ -29,8 +29,7 @@ func Limiter(t *testing.T, o limit.Options) middleware.Middleware {
 	t.Helper()
 	o.Errors = Errors
 	plan := ratelimit.MustPlan("three", ratelimit.Penalty{}, ratelimit.PerMinute(3))
-	limited, err := limit.New(NewClock().Engine(t), Caller(ratelimit.Caller{Subject: "user:ann", Plan: plan}), o)
-	testcheck.NoError(t, err)
+	limited := testcheck.Must(limit.New(NewClock().Engine(t), Caller(ratelimit.Caller{Subject: "user:ann", Plan: plan}), o))
 	return limited
 }
 
@@ -145,16 +144,14 @@ func (c *Clock) Advance(d time.Duration) { c.now.Add(int64(d)) }
 // Engine returns an engine that reads the clock.
 func (c *Clock) Engine(t *testing.T) *memory.Limiter {
 	t.Helper()
-	limiter, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
-	testcheck.NoError(t, err)
+	limiter := testcheck.Must(memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }}))
 	return limiter
 }
 
 // Used returns how many units of its first quota a subject has used.
 func Used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
 	t.Helper()
-	d, err := p.Peek(t.Context(), subject, plan)
-	testcheck.NoError(t, err)
+	d := testcheck.Must(p.Peek(t.Context(), subject, plan))
 	return engine.Of(plan).Quota(0).Limit - d.States[0].Remaining
 }
 

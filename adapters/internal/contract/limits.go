@@ -60,8 +60,7 @@ func (c Chain) Middlewares(t *testing.T) []middleware.Middleware {
 		if l.Refund {
 			l.Options.ChargeIf = limit.NotServerError
 		}
-		m, err := limit.New(l.Engine, l.Identify, l.Options)
-		testcheck.NoError(t, err)
+		m := testcheck.Must(limit.New(l.Engine, l.Identify, l.Options))
 		all = append(all, m)
 	}
 	if c.Auth != nil {

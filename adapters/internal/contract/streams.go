@@ -77,8 +77,7 @@ func Exchange(t *testing.T, h http.Handler, lines string) string {
 		done <- true // the server does not wait for a hijacked connection
 	}))
 	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	testcheck.NoError(t, err)
+	conn := testcheck.Must(net.Dial("tcp", server.Listener.Addr().String()))
 	defer conn.Close()
 	_, _ = io.WriteString(conn, lines)
 	all, _ := io.ReadAll(conn)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testcheck"
 )
 
 func TestALoadWantsTheStatus(t *testing.T) {
@@ -38,8 +40,7 @@ func TestAStallCountsForAllRequestsThatWereDue(t *testing.T) {
 		time.Sleep(time.Until(end))
 	})
 	l := load{address: address, request: get("/", ""), perS: 5000, duration: 2 * stall}
-	took, err := l.run(t.Context())
-	must(t, err)
+	took := testcheck.Must(l.run(t.Context()))
 	slow := 0
 	for _, d := range took {
 		if d >= stall/2 {

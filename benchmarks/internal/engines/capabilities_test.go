@@ -82,12 +82,10 @@ func TestCapabilities(t *testing.T) {
 // must be the same.
 func declared(t *testing.T, folder string) (gaps enginetest.Gaps) {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/*_test.go")
-	testcheck.NoError(t, err)
+	files := testcheck.Must(filepath.Glob(folder + "/*_test.go"))
 	found := 0
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		testcheck.NoError(t, err)
+		parsed := testcheck.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			literal, ok := n.(*ast.CompositeLit)
 			if !ok {

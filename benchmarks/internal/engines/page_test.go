@@ -16,8 +16,7 @@ type table map[string]map[string]string
 // readTable returns the table of a page below a heading.
 func readTable(t *testing.T, file, heading string) table {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/" + file)
-	testcheck.NoError(t, err)
+	page := testcheck.Must(os.ReadFile("../../../docs/" + file))
 	_, section, ok := strings.Cut(string(page), "# "+heading+"\n")
 	if !ok {
 		t.Fatalf("%s has no heading %q", file, heading)
