@@ -145,26 +145,6 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What package limit writes is read.
-func TestReadLimitsOfGatehouse(t *testing.T) {
-	engine := testcheck.Must(memory.New(memory.Options{Now: func() time.Time { return noon.Add(43 * time.Second) }}))
-	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerDay(1000))
-	for i, want := range []limits{{present: true}, {true, true, 17 * time.Second}, {true, true, 17 * time.Second}} {
-		d := testcheck.Must(engine.Take(context.Background(), "owner:17", plan, 1))
-		x, draft := http.Header{}, http.Header{}
-		limit.XRateLimit.Set(x, &d)
-		limit.DraftRateLimit.Set(draft, &d)
-		for _, h := range []http.Header{x, draft} {
-			if got := readLimits(h, noon.Add(43*time.Second)); got != want {
-				t.Errorf("request %d: %v is read as %+v, want %+v", i, h, got, want)
-			}
-		}
-		if wait, ok := retryAfter(x, noon); !d.Allowed() && (wait != 17*time.Second || !ok) {
-			t.Errorf("request %d: Retry-After is read as %v, %v; want 17s", i, wait, ok)
-		}
-	}
-}
-
 func FuzzFields(f *testing.F) {
 	f.Add(`"minute";r=0;t=17, "day";r=4711;t=50400`, "0", "1772366417", "17", "Sun, 01 Mar 2026 12:00:00 GMT")
 	f.Add(`(a "b";r=0);r=1, :YQ==:;x=%"%c3%a4", ?1, @5, -1.5`, "0,1", "17,1772366417", "Sun, 01 Mar 2026 12:00:17 GMT", "")
