@@ -98,9 +98,6 @@ func (c *call) sleep(wait time.Duration) error {
 	}
 	wait += c.random(max(min(c.mostJitter(wait), room), 0))
 	c.waited += wait
-	if c.onWait != nil {
-		c.onWait(c.request, wait)
-	}
 	select {
 	case <-time.After(wait):
 		return nil

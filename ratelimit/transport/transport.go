@@ -81,7 +81,6 @@ type Transport struct {
 	limiter  ratelimit.Limiter
 	waiter   *ratelimit.Waiter
 	adjuster engine.Adjuster // nil: the limiter is none
-	onWait   func(*http.Request, time.Duration)
 
 	states  states
 	notices notices
@@ -98,7 +97,6 @@ func New(opts Options) (*Transport, error) {
 		maxWait: max(cmp.Or(opts.MaxWait, defaultMaxWait), 0),
 		random:  func(most time.Duration) time.Duration { return rand.N(most + 1) },
 		plan:    opts.Plan,
-		onWait:  opts.OnWait,
 		notices: notices{report: opts.OnDeprecated},
 	}
 	if t.base == nil {
@@ -175,11 +173,6 @@ type Options struct {
 	// both Plan and Limiter, or neither.
 	Plan    *ratelimit.Plan
 	Limiter ratelimit.Limiter
-
-	// OnWait is called before a request waits because of an answer of the server, with
-	// the time that it will wait. In a long pause it waits several times. Nil works.
-	// OnWait must be safe for concurrent use.
-	OnWait func(r *http.Request, wait time.Duration)
 
 	// OnDeprecated is called with the first response to a method and host that has
 	// this notice of a deprecation. At most 1000 notices are reported. What is
