@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -55,7 +54,10 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 
 func TestLimit(t *testing.T) {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
-	limiter := testcheck.Must(memory.New(memory.Options{Now: clock.Now}))
+	limiter, err := memory.New(memory.Options{Now: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
 	service := newService(limiter)
 
 	w := get(service, "/hello")
@@ -126,9 +128,13 @@ func TestFailedRequestsAreNotCharged(t *testing.T) {
 // gRPC is a part of those in examples/grpc, a module of its own.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/TESTING.md")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	source, err := os.ReadFile("service_test.go")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) == 0 {
 		t.Error("docs/TESTING.md has no code")
