@@ -81,7 +81,7 @@ func enter(t testing.TB, p *slots.Pool, subject string, limit int, want bool) (l
 }
 
 // leases returns when the leases of a subject end, in their order.
-func leases(t testing.TB, c redis.UniversalClient, subject string) (ends []float64) {
+func leases(c redis.UniversalClient, subject string) (ends []float64) {
 	for _, z := range c.ZRangeWithScores(context.Background(), "inflight:exports:{"+subject+"}", 0, -1).Val() {
 		ends = append(ends, z.Score)
 	}
@@ -226,12 +226,12 @@ func testRoundTrips(t *testing.T, addr string) {
 	want("entering", requests)
 	enter(t, p, "0", requests/subjects, false)
 	want("refused", 0)
-	old := leases(t, c, fmt.Sprint(subjects-1))[2]
+	old := leases(c, fmt.Sprint(subjects-1))[2]
 	eventually(t, "time passes", func() bool { return c.Time(t.Context()).Val().Add(time.Hour).UnixMilli() > int64(old) })
 	p.Renew()
 	want("renewing", 1)
 	for i := range subjects {
-		if ends := leases(t, c, fmt.Sprint(i)); len(ends) != requests/subjects || ends[0] <= old {
+		if ends := leases(c, fmt.Sprint(i)); len(ends) != requests/subjects || ends[0] <= old {
 			t.Fatalf("subject %d has leases until %.0f, want %d, all after %.0f", i, ends, requests/subjects, old)
 		}
 	}
@@ -241,7 +241,7 @@ func testRoundTrips(t *testing.T, addr string) {
 	for i, end := range []func(){leave[0], p.Close} {
 		n.before = end
 		p.Renew()
-		if ends := leases(t, c, "0"); len(ends) != 2-2*i {
+		if ends := leases(c, "0"); len(ends) != 2-2*i {
 			t.Errorf("after the end of %d requests while leases were renewed %d are left, want %d", 1+2*i, len(ends), 2-2*i)
 		}
 	}
@@ -262,7 +262,7 @@ func testLost(t *testing.T, addr string) {
 	enter(t, b, "ann", 2, false)
 	proxy.CutAfter(0)
 	enter(t, b, "ann", 3, true) // takes the last slot, although it asks for it twice
-	if n := len(leases(t, c, "ann")); n != 3 || proxy.Cuts() != 1 {
+	if n := len(leases(c, "ann")); n != 3 || proxy.Cuts() != 1 {
 		t.Errorf("%d leases, %d replies lost, want 3 and 1", n, proxy.Cuts())
 	}
 	c.ScriptFlush(t.Context())

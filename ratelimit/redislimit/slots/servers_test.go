@@ -82,7 +82,7 @@ func TestAccessList(t *testing.T) {
 		p, other := poolOf(t, c, time.Hour), poolOf(t, c, time.Hour)
 		leave, err := p.Enter(t.Context(), "ann", 1)
 		_, refused := other.Enter(t.Context(), "ann", 1)
-		if leave(); len(leases(t, clientOf(t, s.Addr), "ann")) > 0 {
+		if leave(); len(leases(clientOf(t, s.Addr), "ann")) > 0 {
 			err = errors.New("the slot is still taken")
 		}
 		return cmp.Or(err, refused)
@@ -103,12 +103,12 @@ func TestProcessIsKilledOrPaused(t *testing.T) {
 	s := redistest.Start(t)
 	c := clientOf(t, s.Addr)
 	here, killed := poolOf(t, c, brief), startProcess(t, s.Addr)
-	first := leases(t, c, "ann")[0]
+	first := leases(c, "ann")[0]
 	eventually(t, "the leases are renewed twice", func() bool {
-		return leases(t, c, "ann")[0] >= first+float64(brief.Milliseconds())/2
+		return leases(c, "ann")[0] >= first+float64(brief.Milliseconds())/2
 	})
 	_ = killed.Kill()
-	ends := leases(t, c, "ann")
+	ends := leases(c, "ann")
 	take(t, here, 3)
 	if now := c.Time(t.Context()).Val().UnixMilli(); float64(now) < ends[0] {
 		t.Fatalf("slots are free at %d, before the leases end: %.0f", now, ends)
@@ -119,7 +119,7 @@ func TestProcessIsKilledOrPaused(t *testing.T) {
 	_ = paused.Signal(syscall.SIGSTOP)
 	leave := take(t, here, 3)
 	_ = paused.Signal(syscall.SIGCONT)
-	eventually(t, "the leases of the paused process are back", func() bool { return len(leases(t, c, "ann")) == 5 })
+	eventually(t, "the leases of the paused process are back", func() bool { return len(leases(c, "ann")) == 5 })
 	for _, leave := range leave {
 		enter(t, here, "ann", 3, false)
 		leave()
