@@ -125,11 +125,11 @@ func newThrottledLimiter(store throttled.GCRAStoreCtx, limit int, window time.Du
 	return testcheck.Must(throttled.NewGCRARateLimiterCtx(store, throttledQuota(limit, window)))
 }
 
-func newThrottled(tb testing.TB, minute, day int) engine { return newThrottledOf(tb, 0, minute, day) }
+func newThrottled(tb testing.TB, minute, day int) engine { return newThrottledOf(0, minute, day) }
 
 // newThrottledOf holds at most so many keys, and forgets the least recently
 // used; 0: any number.
-func newThrottledOf(tb testing.TB, keys, minute, day int) engine {
+func newThrottledOf(keys, minute, day int) engine {
 	return both(newThrottledQuota(keys, minute, minuteWindow), newThrottledQuota(keys, day, dayWindow))
 }
 

@@ -195,7 +195,7 @@ func BenchmarkGate(b *testing.B) {
 		{name: "denied", minute: 1, day: 1000, denied: true},
 	} {
 		b.Run("case="+s.name+"/peer=gatehouse", func(b *testing.B) {
-			h, r := newGate(b, plan(s.minute, s.day))
+			h, r := newGate(plan(s.minute, s.day))
 			h.ServeHTTP(&discard{header: make(http.Header)}, r)
 			s.serve(b, h, r)
 		})
@@ -203,7 +203,7 @@ func BenchmarkGate(b *testing.B) {
 }
 
 // newGate returns the gate and a request with a valid key.
-func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
+func newGate(p *ratelimit.Plan) (http.Handler, *http.Request) {
 	format := testcheck.Must(apikey.NewFormat("pet_live_"))
 	secret := format.Generate()
 	principal := apikey.Principal{KeyID: apikey.NewKeyID(), Owner: newKey(0), Plan: p}

@@ -180,7 +180,7 @@ func turnNothing(_ *testing.B, keys int) turnover {
 // turnThrottled has a bound and no expiry: new keys displace those that were not
 // used for the longest time.
 func turnThrottled(b *testing.B, keys int) turnover {
-	return turnover{take: newThrottledOf(b, keys, roomy, roomy), expire: displace(keys)}
+	return turnover{take: newThrottledOf(keys, roomy, roomy), expire: displace(keys)}
 }
 
 // turnSethvargo sweeps from a timer, under its one lock.
