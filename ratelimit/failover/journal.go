@@ -58,9 +58,9 @@ type call struct {
 	ends  int64 // when the last of its windows does, or it may not be repeated, Unix seconds
 }
 
-// idLasts is how long the primary surely remembers an id, in seconds. After that a call that adds
+// idLasts is how long the primary surely remembers an id. After that a call that adds
 // units is repeated, and may count twice; one that gives back is not: what is in doubt counts.
-const idLasts = 9 * 60
+const idLasts = 9 * time.Minute
 
 func (j *journal) empty() bool { return j.size.Load() == 0 }
 
@@ -285,7 +285,7 @@ func (e *entry) seal(now int64) {
 
 func (e *entry) enter(c call, now int64) {
 	if c.units < c.d.Cost {
-		c.ends = min(c.ends, fixedwindow.Seconds(now)+idLasts)
+		c.ends = min(c.ends, fixedwindow.Seconds(now+int64(idLasts)))
 	}
 	e.calls = append(e.calls, c)
 }
