@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,10 +104,7 @@ func Run(args []string) int {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return o.failParse(err, args)
-	}
-	if flag := repeated(command); flag != "" {
-		return o.fail(usageError{fmt.Errorf("%s must be given once; remove one of them", flag)})
+		return o.failParse(err)
 	}
 	if command.Command() != "serve" {
 		defaultSignals() // a signal ends the other commands at once
@@ -122,36 +118,14 @@ func Run(args []string) int {
 	return exitDone
 }
 
-// repeated returns a flag that was given more than once although it has one value, or "".
-func repeated(c *kong.Context) string {
-	seen := map[*kong.Flag]bool{}
-	for _, p := range c.Path {
-		if p.Flag != nil && !p.Flag.IsSlice() && seen[p.Flag] {
-			return "--" + p.Flag.Name
-		}
-		seen[p.Flag] = true
-	}
-	return ""
-}
-
-// noValue is how kong says that a flag has no value, or another flag in place of one.
-var noValue = regexp.MustCompile(`: expected \w+ value but got ".*" \([^)]+\)(; perhaps try .*)?$`)
-
 // failParse reports arguments that cannot be parsed.
-func (o output) failParse(err error, args []string) int {
-	text, command, what := noValue.ReplaceAllString(err.Error(), ": needs a value$1"), "petstore", "arguments"
+func (o output) failParse(err error) int {
+	command := "petstore"
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
-		node := e.Context.Selected()
-		word, unexpected := strings.CutPrefix(text, "unexpected argument ")
-		if unexpected && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name) {
-			// The word stands where the name of a command would, and was taken for an
-			// argument of the default command.
-			text, what, node = "unknown command "+word, "commands", node.Parent
-		}
-		command = strings.TrimSpace("petstore " + node.Path())
+		command += " " + e.Context.Selected().Path()
 	}
-	o.printError(errors.New(text))
-	o.say("Run \"%s --help\" for the %s.", command, what)
+	o.printError(err)
+	o.say("Run \"%s --help\" for the arguments.", command)
 	return exitUsage
 }
 

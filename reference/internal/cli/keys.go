@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -47,7 +46,7 @@ func (c keysCreateCmd) Run(ctx context.Context, o output, settings *config.Confi
 	}
 	_, planErr := settings.Plans.Of(k.Plan, k.Quotas)
 	_, limitsErr := k.LimitsPlan()
-	if err := cmp.Or(planErr, limitsErr, o.checkReadable()); err != nil {
+	if err := cmp.Or(planErr, limitsErr); err != nil {
 		text := strings.TrimPrefix(err.Error(), "sqlkeys: "+store.ErrInvalid.Error()+": ")
 		return usageError{errors.New("keys create: " + text)}
 	}
@@ -63,17 +62,6 @@ func (c keysCreateCmd) Run(ctx context.Context, o output, settings *config.Confi
 		}
 		return o.showKey(ctx, db, settings, key, secret, "run the command again")
 	})
-}
-
-// checkReadable returns an error if nothing can read the standard output, so that a new key would
-// be lost. If it is closed, the Go runtime has opened the null device instead.
-func (o output) checkReadable() error {
-	out, err := o.out.Stat()
-	null, nullErr := os.Stat(os.DevNull)
-	if err != nil || nullErr == nil && os.SameFile(out, null) {
-		return fmt.Errorf("standard output is closed or %s, but a new key is shown only there; redirect it to a file", os.DevNull)
-	}
-	return nil
 }
 
 // showKey prints a key that was just stored. A key that cannot be printed is revoked again; the
@@ -215,9 +203,6 @@ the new key goes to standard output. The key is shown only now.`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, o output, settings *config.Config) error {
-	if err := o.checkReadable(); err != nil {
-		return usageError{fmt.Errorf("keys rotate: %w", err)}
-	}
 	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		old, err := db.Key(ctx, c.ID)
 		if err != nil {

@@ -70,30 +70,20 @@ func printJSON(w io.Writer, v any) error {
 // texts are shown differently.
 func showable(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) || strings.TrimSpace(text) != text || strings.HasPrefix(text, `"`) {
-		return escape(strconv.Quote(text))
+		return strconv.QuoteToASCII(text)
 	}
 	return text
 }
 
-// escape writes hidden characters as in Go, and U+FFFD instead of bytes that are not UTF-8,
-// so that text from elsewhere cannot control a terminal.
+// escape replaces hidden characters by U+FFFD, so that text from elsewhere cannot control a
+// terminal.
 func escape(text string) string {
-	text = strings.ToValidUTF8(text, string(utf8.RuneError))
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
+	return strings.Map(func(r rune) rune {
+		if hidden(r) {
+			return utf8.RuneError
 		}
-	}
-	return b.String()
+		return r
+	}, text)
 }
 
 // hidden reports whether a character cannot be seen. [unicode.IsPrint] counts some of them

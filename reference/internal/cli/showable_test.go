@@ -49,7 +49,7 @@ func TestErrorsDoNotControlTheTerminal(t *testing.T) {
 	err := errors.New("127.0.0.1:9090 answered 500 \x1b]0;pwned\a: \u202etxt\r\x9b2J\nnext line")
 	var b bytes.Buffer
 	output{err: &b}.printError(err)
-	want := "petstore: 127.0.0.1:9090 answered 500 \\u001b]0;pwned\\u0007: \\u202etxt\\u000d\ufffd2J\npetstore: next line\n"
+	want := "petstore: 127.0.0.1:9090 answered 500 \ufffd]0;pwned\ufffd: \ufffdtxt\ufffd\ufffd2J\npetstore: next line\n"
 	if got := b.String(); got != want {
 		t.Errorf("the message is\n%q, want\n%q", got, want)
 	}

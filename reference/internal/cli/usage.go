@@ -52,7 +52,7 @@ func printUsage(w io.Writer, u admin.Usage) error {
 		}
 	}
 	if len(u.Days) == 0 {
-		_, err := fmt.Fprintln(w, "\nIt has sent no request in the last 90 days.")
+		_, err := fmt.Fprintln(w, "\nNo request of the last 90 days is stored.")
 		return err
 	}
 	fmt.Fprintln(w)
