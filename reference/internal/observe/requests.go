@@ -3,11 +3,8 @@ package observe
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -21,30 +18,23 @@ import (
 )
 
 // requests measures requests: http.server.request.duration of the semantic conventions.
-// otelhttp has this metric too, but with the Host field among its attributes, and makes
-// a set of attributes for each request, which costs several microseconds.
-type requests struct {
-	duration metric.Float64Histogram
-	series   series[request]
-}
+// otelhttp has this metric too, but with the Host field among its attributes.
+type requests struct{ duration metric.Float64Histogram }
 
-// A request is one series. The route is a pattern of the API, "" if none matched.
-type request struct {
-	method, route string
-	status        int
+// requestAttributes returns the attributes of a request. The route is a pattern of the API, ""
+// if none matched.
+func requestAttributes(method, route string, status int) metric.MeasurementOption {
+	attrs := []attribute.KeyValue{
+		attribute.String("http.request.method", method),
+		attribute.Int("http.response.status_code", status),
+	}
+	if route != "" {
+		attrs = append(attrs, attribute.String("http.route", route))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(attrs...))
 }
 
 func (o *Observer) createRequests() (err error) {
-	o.requests.series.attributes = func(r request) []attribute.KeyValue {
-		attrs := []attribute.KeyValue{
-			attribute.String("http.request.method", r.method),
-			attribute.Int("http.response.status_code", r.status),
-		}
-		if r.route != "" {
-			attrs = append(attrs, attribute.String("http.route", r.route))
-		}
-		return attrs
-	}
 	o.requests.duration, err = o.meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of HTTP server requests."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -66,7 +56,7 @@ func (o *Observer) measure(next http.Handler) http.Handler {
 		default:
 			status = http.StatusOK // net/http sends it for a handler that wrote nothing
 		}
-		o.requests.duration.Record(r.Context(), took, o.requests.series.of(request{knownMethod(r.Method), r.Pattern, status})...)
+		o.requests.duration.Record(r.Context(), took, requestAttributes(knownMethod(r.Method), r.Pattern, status))
 	})
 }
 
@@ -106,31 +96,4 @@ func (o *Observer) Handler(api http.Handler, client func(*http.Request) netip.Ad
 func (o *Observer) sampled(*http.Request) bool {
 	_, span := o.sampler.Start(context.Background(), "petstore")
 	return span.SpanContext().IsSampled()
-}
-
-// series holds the attributes of the series of a histogram, so that a measurement does
-// not make them anew. There must be few keys.
-type series[K comparable] struct {
-	attributes func(K) []attribute.KeyValue
-
-	mu    sync.Mutex
-	known atomic.Pointer[map[K][]metric.RecordOption] // replaced, never changed
-}
-
-// of returns the attributes of a series.
-func (s *series[K]) of(key K) []metric.RecordOption {
-	if known := s.known.Load(); known != nil {
-		if options, ok := (*known)[key]; ok {
-			return options
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make(map[K][]metric.RecordOption)
-	if known := s.known.Load(); known != nil {
-		maps.Copy(all, *known)
-	}
-	all[key] = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(s.attributes(key)...))}
-	s.known.Store(&all)
-	return all[key]
 }

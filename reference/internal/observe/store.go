@@ -19,22 +19,19 @@ const (
 )
 
 // calls measures calls of the database.
-type calls struct {
-	duration metric.Float64Histogram
-	series   series[call]
+type calls struct{ duration metric.Float64Histogram }
+
+// callAttributes returns the attributes of a call: a method of the store, and a type of error
+// or "".
+func callAttributes(operation, errorType string) metric.MeasurementOption {
+	attrs := []attribute.KeyValue{operationKey.String(operation)}
+	if errorType != "" {
+		attrs = append(attrs, errorTypeKey.String(errorType))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(attrs...))
 }
 
-// A call is one series: a method of the store, and a type of error or "".
-type call struct{ operation, errorType string }
-
 func (o *Observer) createCalls() (err error) {
-	o.calls.series.attributes = func(c call) []attribute.KeyValue {
-		attrs := []attribute.KeyValue{operationKey.String(c.operation)}
-		if c.errorType != "" {
-			attrs = append(attrs, errorTypeKey.String(c.errorType))
-		}
-		return attrs
-	}
 	o.calls.duration, err = o.meter.Float64Histogram("petstore.store.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls of the database"),
 		metric.WithExplicitBucketBoundaries(0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
@@ -64,13 +61,13 @@ func (o *Observer) begin(ctx context.Context, operation string) (running, contex
 
 // end ends a call with the error that err points to.
 func (r *running) end(err *error) {
-	c := call{r.operation, errorType(*err)}
-	r.calls.duration.Record(r.ctx, time.Since(r.begin).Seconds(), r.calls.series.of(c)...)
+	failure := errorType(*err)
+	r.calls.duration.Record(r.ctx, time.Since(r.begin).Seconds(), callAttributes(r.operation, failure))
 	if r.span == nil {
 		return
 	}
-	if c.errorType != "" {
-		r.span.SetAttributes(errorTypeKey.String(c.errorType))
+	if failure != "" {
+		r.span.SetAttributes(errorTypeKey.String(failure))
 		r.span.SetStatus(codes.Error, "") // the text of the error may have a name
 	}
 	r.span.End()
