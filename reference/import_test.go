@@ -9,7 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
-// A server that moves from SQLite to PostgreSQL answers its clients as before.
+// A server that moves from SQLite to PostgreSQL answers its clients as before, and its operator.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -19,11 +19,12 @@ func TestImport(t *testing.T) {
 	for range 3 {
 		mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
 	}
+	mustAsk(t, 200, "GET", p.api+"/v1/pets/1", key, "") // deprecated
 	count := used(t, p, key)
 	must(t, p.stop())
 
 	url := postgrestest.Database(t)
-	pgDir, config := onPostgres(t, url)
+	pgDir, config := t.TempDir(), "--config=petstore.yaml"
 	// A single server keeps its usage, too.
 	writeFile(t, pgDir, "petstore.yaml", fmt.Sprintf("database: %q\nusage_file: %q\n", url, filepath.Join(dir, "petstore.db-usage")))
 	file := filepath.Join(dir, "petstore.db")
@@ -42,6 +43,17 @@ func TestImport(t *testing.T) {
 		t.Errorf("after the import %d requests are counted, want %d", n, count)
 	}
 	mustAsk(t, 401, "GET", p.api+"/v1/pets", revoked, "")
+	admin := "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
+	for want, args := range map[string][]string{
+		`"owner": "ann"`:              {"keys", "list", config, "--json"},
+		`"action": "database.import"`: {"audit", config, "--json"},
+		`"allowed": `:                 {"usage", "ann", admin, "--json"},
+		`ann `:                        {"deprecations", admin},
+	} {
+		if out := petstore(t, pgDir, args...); !strings.Contains(out, want) {
+			t.Errorf("petstore %s has no %s: %s", strings.Join(args, " "), want, out)
+		}
+	}
 	var pet struct{ ID int64 }
 	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Tom","categoryId":1}`).into(t, &pet)
 	if pet.ID != 4 {

@@ -22,57 +22,6 @@ func onPostgres(t *testing.T, url string, more ...string) (dir, config string) {
 	return dir, "--config=petstore.yaml"
 }
 
-// Everything that a server has in SQLite, it has in PostgreSQL.
-func TestPostgres(t *testing.T) {
-	t.Parallel()
-	dir, config := onPostgres(t, postgrestest.Database(t))
-	p := serve(t, dir, config)
-	if !strings.Contains(p.notice, "pet_live_") {
-		t.Errorf("the first start shows no key: %s", p.notice)
-	}
-	key := roomyKey(t, dir, "ann", config) // a running server accepts it at once
-	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-	mustAsk(t, 200, "GET", p.api+"/v1/pets/1", key, "") // deprecated
-	if ids := petIDs(t, p, key); !ids[1] || len(ids) != 1 {
-		t.Errorf("pets are %v, want 1", ids)
-	}
-	ready := string(mustAsk(t, 200, "GET", p.admin+"/readyz", "", "").body)
-	if !strings.Contains(ready, `"database":"ok"`) {
-		t.Errorf("/readyz says %s", ready)
-	}
-	must(t, p.stop())
-
-	p = serve(t, dir, config)
-	if strings.Contains(p.notice, "pet_live_") {
-		t.Errorf("the second start shows a key: %s", p.notice)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "usage.db")); err != nil {
-		t.Errorf("usage is not in the file that the settings name: %v", err)
-	}
-	if n := used(t, p, key); n != 3 {
-		t.Errorf("after a restart %d requests are counted, want 3", n)
-	}
-	if ids := petIDs(t, p, key); !ids[1] || len(ids) != 1 {
-		t.Errorf("after a restart pets are %v, want 1", ids)
-	}
-	admin := "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
-	for want, args := range map[string][]string{
-		`"owner": "ann"`:         {"keys", "list", config, "--json"},
-		`"action": "key.create"`: {"audit", config, "--json"},
-		`"allowed": `:            {"usage", "ann", admin, "--json"},
-		`ann `:                   {"deprecations", admin},
-	} {
-		if out := petstore(t, dir, args...); !strings.Contains(out, want) {
-			t.Errorf("petstore %s has no %s: %s", strings.Join(args, " "), want, out)
-		}
-	}
-	petstore(t, dir, "keys", "revoke", config, keyID(t, dir, config, "ann"))
-	eventually(t, "the key is refused", func() bool {
-		a, err := ask(t.Context(), "GET", p.api+"/v1/pets", key, "")
-		return err == nil && a.status == 401
-	})
-}
-
 // The password of the database is in nothing that a server writes or answers, whatever
 // happens to the database. After an outage the server goes on without a restart.
 func TestPostgresPasswordDoesNotShow(t *testing.T) {
