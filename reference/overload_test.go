@@ -18,7 +18,7 @@ func TestAdminListenerAnswersWhileTheAPIIsFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := roomyKey(t, dir, "ada")
-	p := serve(t, dir, "--max-connections=2", "--max-connections-per-network=1")
+	p := serveForLong(t, dir, "--max-connections=2", "--max-connections-per-network=1")
 	busy := []net.Conn{halfRequest(t, p, key), halfRequest(t, p, key)}
 	waiting, err := net.Dial("tcp", strings.TrimPrefix(p.api, "http://"))
 	must(t, err)

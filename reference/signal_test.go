@@ -18,6 +18,14 @@ import (
 
 const pet = `{"name":"Rex","categoryId":1}`
 
+// serveForLong is serve with timeouts that no busy machine reaches, so that what ends a
+// request is what the test does.
+func serveForLong(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	writeFile(t, dir, "petstore.yaml", "timeouts: {read: 1h, write: 1h, drain: 1h}\n")
+	return serve(t, dir, append(args, "--config=petstore.yaml")...)
+}
+
 // halfRequest begins to send a pet, and returns the connection on which the rest of
 // it is awaited.
 func halfRequest(t *testing.T, p *process, key string) net.Conn {
@@ -41,7 +49,7 @@ func TestSIGTERMFinishesWhatWasBegun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := roomyKey(t, dir, "ada")
-	p := serve(t, dir)
+	p := serveForLong(t, dir)
 	conn := halfRequest(t, p, key)
 	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 
@@ -85,7 +93,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := roomyKey(t, dir, "ada")
-	p := serve(t, dir)
+	p := serveForLong(t, dir)
 	halfRequest(t, p, key)
 	must(t, p.cmd.Process.Signal(syscall.SIGINT))
 	eventually(t, "ending", func() bool { return len(p.logged("stopping; running requests are finished first")) == 1 })
