@@ -82,6 +82,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"a negative usage":    {5, 120, 2, 1, 2},
 		"two equal windows":   {5, 120, 2, 2, 2, 120, 2, 2, 2},
 		"more than the most":  {5, 120, 2, 128, 128, 128, 128, 128, 128, 128, 32, 2},
+		"a time before 1970":  {5, 119, 2, 2, 0},
 		"a negative end":      {5, 120, 2, 2, 1},
 		"a record's data":     {6, 2, 0, 2, 2, 0, 2, 2},
 	} {
