@@ -279,7 +279,7 @@ func TestLayoutsTakeLittleMemory(t *testing.T) {
 // of the same windows with the smallest limits, under which it is held, if there
 // is one. Otherwise the engine cannot decide, and counts nothing.
 func TestWithoutAFreeNumber(t *testing.T) {
-	l := newLimiter(t, Options{})
+	l := newLimiter(t, Options{Now: func() time.Time { return noon }})
 	held := oneWindow(59)
 	held.limits[0] = 1
 	acquire := func(want layout) {
