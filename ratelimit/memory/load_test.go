@@ -104,6 +104,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"a record of nonsense":      {6, 1, 1, 1, 1, 1, 1, 1},
 		"strikes beside a ban":      {6, 2, 2, 2, 2, 2, 2, 2},
 		"a cause without a ban":     append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, int64(byHand)<<banLengthBits), 2),
+		"a ban out of range":        append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, 1<<32|1), 2),
 		"a cause of no meaning":     append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, 1<<banLengthBits|1), 2),
 		"decay without strikes":     {6, 0, 0, 2, 2, 2, 0, 2},
 		"an account's data":         {5, 120, 2, 2, 2},
