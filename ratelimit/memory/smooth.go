@@ -266,11 +266,8 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 func (w *window) smoothState(d *ratelimit.Decision, i int, units int64) (roomAt gcra.Time, ok bool) {
 	b, now := d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)
-	switch {
-	case full == now && w.end > 0 && units == 0, // it is full again
-		b.Limited(full, now) < full, // more than the limit is owed
-		d.Cost > b.Burst(),
-		fillUnits(b) < w.limit:
+	if full == now && w.end > 0 && units == 0 ||
+		b.Limited(full, now) < full || d.Cost > b.Burst() || fillUnits(b) < w.limit {
 		return 0, false
 	}
 	if fits := b.Fits(full, d.Cost); fits > now {
