@@ -58,7 +58,7 @@ func NewWaiter(l Limiter) *Waiter {
 // An error means that the request was not admitted. It is
 //
 //   - the error of ctx, once ctx has ended;
-//   - an error that wraps [context.DeadlineExceeded], at once, if the request cannot be
+//   - an error that wraps [context.DeadlineExceeded], immediately, if the request cannot be
 //     admitted before the deadline of ctx;
 //   - an error that wraps [ErrInvalid] if the call is invalid;
 //   - an error of the engine, which all requests that wait for the subject get;

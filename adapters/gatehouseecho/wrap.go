@@ -19,7 +19,7 @@
 //
 // Wrap calls the error handler of Echo inside the middleware. The error is returned as
 // well, for middlewares of Echo further out, as RequestLogger does it: an error
-// handler of your own must return at once if the response is committed. Middlewares that
+// handler of your own must return immediately if the response is committed. Middlewares that
 // change errors belong inside Wrap. The pattern of the request is the route of Echo,
 // such as /pets/:id, and its path values are the parameters.
 package gatehouseecho

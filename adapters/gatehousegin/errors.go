@@ -39,7 +39,7 @@ func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
 // [apierror.Error] is sent as it is. Any other error is logged and answered with 500 internal,
 // without its text. A nil Responder works.
 //
-// c.AbortWithError, c.Bind and c.BindJSON send a response without a body at once. Handlers
+// c.AbortWithError, c.Bind and c.BindJSON send a response without a body immediately. Handlers
 // that call c.Error and c.ShouldBindJSON leave it to ErrorHandler. Place it directly after
 // the Wrap of Recover and of the limit, so that these see its status.
 func ErrorHandler(rs *apierror.Responder) gin.HandlerFunc {

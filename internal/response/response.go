@@ -124,7 +124,7 @@ func (t *Tracker) ReadFrom(src io.Reader) (int64, error) {
 	t.begin() // before the copy, since src may panic
 	n, err := io.Copy(t.rw, src)
 	if n == 0 {
-		t.status = before // src was empty or failed at once, and net/http has written nothing
+		t.status = before // src was empty or failed immediately, and net/http has written nothing
 	}
 	return n, t.wrote(n, err)
 }

@@ -46,7 +46,7 @@ type Options struct {
 	//
 	// A revoked key is accepted until TTL after its revocation at the latest, in every
 	// process, and a changed plan takes effect as late. [Verifier.Forget] makes it take
-	// effect at once in one process. A longer TTL saves look-ups, and lets keys that were
+	// effect immediately in one process. A longer TTL saves look-ups, and lets keys that were
 	// verified within it keep working while the store fails. Expires and Revoked of a
 	// [Record] that the store has answered with are exact, whatever the TTL.
 	//

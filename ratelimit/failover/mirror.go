@@ -13,7 +13,7 @@ import (
 
 // A mirror keeps the local engine up to date: what the primary has decided about a
 // subject that is denied, or has used half of a quota, is charged to the local engine
-// at once. An outage then grants these subjects no second quota, and ends no ban.
+// immediately. An outage then grants these subjects no second quota, and ends no ban.
 type mirror struct {
 	local localEngine // nil: there is none
 	// mu is one lock for all subjects: the primary decides less often than an

@@ -19,7 +19,7 @@ type Options struct {
 	// Nil means that nothing does: Take then returns an error that wraps
 	// [ratelimit.ErrUnavailable].
 	//
-	// Local is an embedded engine, which answers at once. It is an [engine.Peeker] and an
+	// Local is an embedded engine, which answers immediately. It is an [engine.Peeker] and an
 	// [engine.Adjuster], as the primary must be, and nothing else decides with it. To keep
 	// what it knows across restarts, save and load it; see package memory.
 	//

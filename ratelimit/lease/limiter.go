@@ -198,7 +198,7 @@ func (l *Limiter) unlock(t *table) {
 	}
 }
 
-// start runs f on a goroutine that Close waits for. After Close it runs f at once.
+// start runs f on a goroutine that Close waits for. After Close it runs f itself.
 func (l *Limiter) start(f func()) {
 	l.closing.RLock()
 	closed := l.closed

@@ -262,7 +262,7 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 }
 
 // smoothState is state for a smooth quota. The lock writes a bucket that is full
-// again, unless it is charged at once, so that it stays full if the clock steps back.
+// again, unless it is charged immediately, so that it stays full if the clock steps back.
 func (w *window) smoothState(d *ratelimit.Decision, i int, units int64) (roomAt gcra.Time, ok bool) {
 	b, now := d.Plan.Numbers().Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)

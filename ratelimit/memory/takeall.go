@@ -99,7 +99,7 @@ func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, room
 		if !soon {
 			return true
 		}
-		roomAt = 0 // not known: try at once
+		roomAt = 0 // not known: try immediately
 	}
 	if l.setExactTime(decisions) >= roomAt {
 		if admitted, _ := l.admitAll(group, decisions); admitted {

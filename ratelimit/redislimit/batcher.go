@@ -18,18 +18,18 @@ import (
 //	                     ┌─────────────────┴───────────┐
 //	command      EVALSHA alice bob            EVALSHA carol     one call of the script
 //
-// A call that finds no batch in flight is sent at once. Calls that come while a batch
+// A call that finds no batch in flight is sent immediately. Calls that come while a batch
 // is in flight wait together for the next batch, which is sent when that one is back.
 // Few large batches cost least. More than one is in flight where the round trip is
 // long, or where one is stuck.
 //
 // If a master does not decide a batch, nor one that was in flight meanwhile, it hangs, or is
-// gone. Then one batch at a time is sent, and calls that come meanwhile fail at once: they
+// gone. Then one batch at a time is sent, and calls that come meanwhile fail immediately: they
 // would only wait for nothing.
 type batcher struct {
 	maxInFlight int
 	send        func([]*group) error // returns when the groups are answered, or wait for a slot; an error says that the master cannot decide
-	changed     func(hangs error)    // called when the master begins to hang, and with nil when it answers; nil: no call fails at once
+	changed     func(hangs error)    // called when the master begins to hang, and with nil when it answers; nil: no call fails without being sent
 
 	mu        sync.Mutex
 	queue     []*batch // the first one is sent next, the last one takes calls
@@ -38,7 +38,7 @@ type batcher struct {
 	lastSent  time.Time
 	roundTrip time.Duration // of a batch, smoothed
 	answered  time.Time     // when the last batch came back without such an error
-	hangs     error         // of the calls that fail at once; nil: the master answers
+	hangs     error         // of the calls that fail without being sent; nil: the master answers
 
 	health health // has a lock of its own
 }

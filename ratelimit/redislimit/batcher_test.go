@@ -159,7 +159,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// While a master hangs, one batch at a time waits for it, and other calls fail at once.
+// While a master hangs, one batch at a time waits for it, and other calls fail immediately.
 func TestHungMaster(t *testing.T) {
 	const timeout = 200 * time.Millisecond
 	underBoth(t, func(t *testing.T, ctx context.Context) {

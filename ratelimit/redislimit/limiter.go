@@ -38,7 +38,7 @@ import (
 //
 // If a master of a cluster does not answer, cannot be reached, or says that it is down or
 // loading, one batch of calls at a time is sent to it until it answers again. Calls for its
-// subjects that come meanwhile fail at once, and are not charged.
+// subjects that come meanwhile fail immediately, and are not charged.
 //
 // An error about one key does not count for the circuit of package failover, nor does any error
 // of a master, such as NOREPLICAS or OOM, while another master has answered since it began.

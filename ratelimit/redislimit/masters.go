@@ -118,7 +118,7 @@ func (m *masters) logged(master string) func(error) {
 			m.logger.Info("redislimit: requests for the subjects of the master are decided again", "master", master)
 			return
 		}
-		m.logger.Warn("redislimit: a master of the cluster does not answer: requests for its subjects fail at once, "+
+		m.logger.Warn("redislimit: a master of the cluster does not answer: requests for its subjects fail immediately, "+
 			"except one at a time; if that goes on, restart the master or promote its replica", "master", master, "error", hangs)
 	}
 }

@@ -14,10 +14,10 @@
 //	429 without it, some left of each quota       wait a minute
 //	any other 429                                 wait 1s, 2s, 4s, ... up to a minute
 //	any status, a quota exhausted                 the next ones wait until its reset
-//	a ban, or a wait longer than Options.MaxWait  fail at once with a LimitError
+//	a ban, or a wait longer than Options.MaxWait  fail immediately with a LimitError
 //
 // So a caller never sees a 429: it gets the response to a later attempt, or a [LimitError]
-// that says until when to wait, also at once if the deadline of its context is earlier.
+// that says until when to wait, also immediately if the deadline of its context is earlier.
 //
 // Quotas are read from X-RateLimit-Remaining and -Reset, and from RateLimit of
 // draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, also in milliseconds, or a
@@ -162,7 +162,7 @@ type Options struct {
 	Key func(r *http.Request) string
 
 	// MaxWait is how long a request waits at most, over all its attempts. A request fails
-	// at once if the wait that the server names, and a tenth of it for the random time that
+	// immediately if the wait that the server names, and a tenth of it for the random time that
 	// is added, are longer. 0: 2 minutes. Negative: requests never wait.
 	MaxWait time.Duration
 

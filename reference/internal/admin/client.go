@@ -27,7 +27,7 @@ type Client struct {
 // clientTimeout bounds one call. The checks of /readyz take up to three seconds.
 const clientTimeout = 10 * time.Second
 
-// healthTimeout bounds GET /healthz, which the server answers at once. With the start of the
+// healthTimeout bounds GET /healthz, which the server answers immediately. With the start of the
 // command it is less than two seconds, the timeout of some health checks.
 const healthTimeout = 1500 * time.Millisecond
 

@@ -25,6 +25,9 @@ petstore restore uses a backup.`
 }
 
 func (c backupCmd) Run(ctx context.Context, o output) error {
+	if c.File == "-" {
+		return errors.New("cannot write a backup to standard output: name a file")
+	}
 	settings, err := c.loadSQLite(insteadOfBackup)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func Run(args []string) int {
 		return o.failParse(err)
 	}
 	if command.Command() != "serve" {
-		defaultSignals() // a signal ends the other commands at once
+		defaultSignals() // a signal ends the other commands immediately
 		if ctx.Err() != nil {
 			return o.fail(context.Cause(ctx))
 		}

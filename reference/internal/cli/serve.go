@@ -37,7 +37,7 @@ settings again and applies them, except those that need a restart. If it refuses
 the settings in force stay, and the log says why.
 
 On SIGTERM or SIGINT, the server finishes running requests, saves usage and stops. A
-second signal stops it at once.`
+second signal stops it immediately.`
 }
 
 func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {

@@ -13,7 +13,7 @@ import (
 var endSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 // untilSignal returns a context that ends with SIGINT or SIGTERM. Then these signals have their
-// default effect again, so a second one ends the process at once.
+// default effect again, so a second one ends the process immediately.
 func untilSignal() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals...)
 	context.AfterFunc(ctx, stop)

@@ -18,7 +18,7 @@ import (
 type Stats struct {
 	Open    int   // open connections
 	Idle    int   // open connections without a running request
-	Refused int64 // connections closed at once because their network has too many
+	Refused int64 // connections closed immediately because their network has too many
 	Evicted int64 // idle connections closed to make room for new ones
 	Waited  int64 // connections that waited because every open one had a running request
 }

@@ -26,7 +26,7 @@ type Options struct {
 	MaxConns int
 
 	// MaxConnsPerNetwork is the largest number of open connections from one IPv4
-	// address or IPv6 /64. Further ones are closed at once. Clients on a loopback
+	// address or IPv6 /64. Further ones are closed immediately. Clients on a loopback
 	// address and trusted proxies are exempt. Zero: 256.
 	MaxConnsPerNetwork int
 
@@ -38,7 +38,7 @@ type Options struct {
 	// DrainDelay is how long the server keeps accepting connections after its
 	// context has ended and it is no longer ready, so that load balancers notice.
 	// Meanwhile each response closes its connection (Connection: close, or GOAWAY
-	// in HTTP/2); idle connections stay open. Zero: listeners close at once.
+	// in HTTP/2); idle connections stay open. Zero: listeners close immediately.
 	DrainDelay time.Duration
 
 	// DrainTimeout is how long it then waits for running requests. Zero: 25s.

@@ -59,7 +59,7 @@ func (s *Store) transact(ctx context.Context, doing string, do func(context.Cont
 	})
 }
 
-// call runs do with a connection, and again if that can succeed at once.
+// call runs do with a connection, and again if that can succeed immediately.
 func (s *Store) call(ctx context.Context, doing string, do func(context.Context, *pgxpool.Conn) error) error {
 	for attempt := 1; ; attempt++ {
 		again, err := s.try(ctx, do)
@@ -73,7 +73,7 @@ func (s *Store) call(ctx context.Context, doing string, do func(context.Context,
 }
 
 // try runs do once, and reports whether the call has stored nothing and can succeed if it is
-// repeated at once. What has begun goes on when ctx ends: the outcome of a write is known
+// repeated immediately. What has begun goes on when ctx ends: the outcome of a write is known
 // then, and a client that hangs up does not cost a connection.
 func (s *Store) try(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) (again bool, err error) {
 	conn, err := s.acquire(ctx)

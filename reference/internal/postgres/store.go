@@ -39,7 +39,7 @@
 // wraps [ErrUnknown]. All other errors of a write mean that it has stored nothing.
 //
 // A call that has stored nothing is repeated if its connection is lost, or if it can succeed
-// at once, such as after a deadlock. When a connection is lost, hangs, finds its server
+// immediately, such as after a deadlock. When a connection is lost, hangs, finds its server
 // read-only or its statements outdated, all connections are replaced, at most once a second.
 // So a Store recovers from a restart or a failover by itself. Temporary errors wrap
 // [store.ErrUnavailable]. No error has the password.
