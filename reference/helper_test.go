@@ -85,7 +85,7 @@ func launchCommand(cmd *exec.Cmd, dir string) (*process, error) {
 	select {
 	case <-serving:
 	case <-p.ended:
-		return nil, fmt.Errorf("petstore ended instead of serving: %v\n%s", p.err, p.stderr())
+		return nil, fmt.Errorf("petstore ended instead of serving: %w\n%s", p.err, p.stderr())
 	case <-time.After(patience):
 		p.kill()
 		return nil, fmt.Errorf("petstore does not serve after %v\n%s", patience, p.stderr())
@@ -164,8 +164,8 @@ func (p *process) kill() {
 }
 
 // environment is what the processes of a test see.
-func environment(extra ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/no-home", "TMPDIR=" + os.TempDir(), raceVar + "=" + raceOptions}, extra...)
+func environment() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/no-home", "TMPDIR=" + os.TempDir(), raceVar + "=" + raceOptions}
 }
 
 // The race detector has a process wait for a second before it ends.

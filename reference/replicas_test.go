@@ -50,8 +50,8 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
 	}
 }
 
-// newFleet starts n replicas at once, with settings in addition to those that they share.
-func newFleet(t *testing.T, n int, databaseName, settings string) *fleet {
+// newFleet starts three replicas at once, with settings in addition to those that they share.
+func newFleet(t *testing.T, databaseName, settings string) *fleet {
 	t.Helper()
 	f := &fleet{dir: t.TempDir(), database: databaseName, redis: startRedis(t)}
 	writeFile(t, f.dir, "petstore.yaml", fmt.Sprintf(`
@@ -61,7 +61,7 @@ drain_delay: 1s
 %s`, databaseName, f.redis.addr, settings))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for range n {
+	for range 3 {
 		wg.Go(func() {
 			if p := f.launch(t); p != nil {
 				mu.Lock()
@@ -71,7 +71,7 @@ drain_delay: 1s
 		})
 	}
 	wg.Wait()
-	if len(f.replicas) != n {
+	if len(f.replicas) != 3 {
 		t.FailNow()
 	}
 	return f
@@ -80,7 +80,7 @@ drain_delay: 1s
 // Replicas that share everything behave as one server.
 func TestReplicas(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 3, database, "anonymous: [1000000/minute]\npenalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n")
+		f := newFleet(t, database, "anonymous: [1000000/minute]\npenalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n")
 		for _, promise := range []struct {
 			name string
 			test func(*fleet, *testing.T)

@@ -99,7 +99,7 @@ func (f *fleet) testLimit(t *testing.T) {
 // also one that stops, and act on a ban or unban at another one before long.
 func TestReplicasWithShares(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 3, "petstore.db", "redis_shares: true\nuncharged: [1000000/minute]\npenalty: {strikes: 0}\n")
+	f := newFleet(t, "petstore.db", "redis_shares: true\nuncharged: [1000000/minute]\npenalty: {strikes: 0}\n")
 	const limit = 600
 	f.undisturbed(t, func(owner string) func() {
 		key := f.key(t, owner, "600/8784h")

@@ -16,7 +16,7 @@ import (
 func TestReplicasWithoutRedis(t *testing.T) {
 	testenv.Long(t, "waits until three replicas use Redis again")
 	t.Parallel()
-	f := newFleet(t, 3, "petstore.db", "penalty: {strikes: 0}\n")
+	f := newFleet(t, "petstore.db", "penalty: {strikes: 0}\n")
 	const limit = 30
 	spent, fresh, roomy := f.key(t, "spent", "30/8784h"), f.key(t, "fresh", "30/8784h"), f.roomyKey(t, "roomy")
 	send := func(key string) (admitted int) {
@@ -75,7 +75,7 @@ func TestReplicasWithoutRedis(t *testing.T) {
 func TestOneOfThreeReplicasIsKilled(t *testing.T) {
 	testenv.Long(t, "kills a replica under load")
 	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 3, database, "")
+		f := newFleet(t, database, "")
 		reader := f.roomyKey(t, "reader")
 		load := startTraffic(t, f.roomyKey(t, "ann"), 8, f.replicas...)
 		load.flows(t, 100)

@@ -14,7 +14,7 @@ import (
 func TestRollingRestart(t *testing.T) {
 	testenv.Long(t, "restarts every server in turn")
 	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 3, database, "")
+		f := newFleet(t, database, "")
 		reader := f.roomyKey(t, "reader")
 		f.undisturbed(t, func(owner string) func() {
 			before := len(petIDs(t, f.replicas[0], reader))

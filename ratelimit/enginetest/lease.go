@@ -19,11 +19,11 @@ var leases = []promise{
 		text: "concurrent leases, of which some come back, charge up to the limit and no more"},
 }
 
-func (e *engineTest) lease(subject string, p *ratelimit.Plan, cost int64, terms engine.Terms) ratelimit.Decision {
+func (e *engineTest) lease(p *ratelimit.Plan, cost int64, terms engine.Terms) ratelimit.Decision {
 	e.Helper()
-	d, err := capability[engine.Leaser](e).Lease(ctx, subject, p, cost, terms)
+	d, err := capability[engine.Leaser](e).Lease(ctx, "a", p, cost, terms)
 	if err != nil {
-		e.Fatalf("Lease(%q, %v, %d, %+v): %v", subject, p, cost, terms, err)
+		e.Fatalf("Lease(%v, %d, %+v): %v", p, cost, terms, err)
 	}
 	e.check(&d)
 	return d
@@ -62,7 +62,7 @@ func testWrongLeases(e *engineTest) {
 	}
 	e.want("wrong leases charge nothing", e.take(p), allowed, 9)
 	for _, cost := range []int64{0, 7} {
-		d := e.lease("a", ratelimit.UnlimitedPlan("tester"), cost, engine.Terms{More: 5})
+		d := e.lease(ratelimit.UnlimitedPlan("tester"), cost, engine.Terms{More: 5})
 		if !d.Allowed() || d.Cost != cost {
 			e.Errorf("under a plan without quotas: got %v with the cost %d, want allowed with %d, and no share", d.Outcome, d.Cost, cost)
 		}
@@ -77,7 +77,7 @@ func testLeaseReset(e *engineTest) {
 			e.Fatal(err)
 		}
 	}
-	before := e.lease("a", p, 1, engine.Terms{More: 30})
+	before := e.lease(p, 1, engine.Terms{More: 30})
 	same := func(what string, d ratelimit.Decision, want bool) {
 		e.Helper()
 		is, _ := d.Receipt.Generation()
@@ -85,20 +85,20 @@ func testLeaseReset(e *engineTest) {
 			e.Errorf("%s: the generation is %d, and was %d: the same is %t, want %t", what, is, was, !want, want)
 		}
 	}
-	same("a view", e.lease("a", p, 0, engine.Terms{}), true)
-	same("a denial", e.lease("a", p, 70, engine.Terms{}), true)
-	same("no share", e.lease("a", plan(ratelimit.PerDay(1)), 0, engine.Terms{More: 1}), true)
+	same("a view", e.lease(p, 0, engine.Terms{}), true)
+	same("a denial", e.lease(p, 70, engine.Terms{}), true)
+	same("no share", e.lease(plan(ratelimit.PerDay(1)), 0, engine.Terms{More: 1}), true)
 	reset()
 	e.takeN("a", p, 40)
-	same("a view after the reset", e.lease("a", p, 0, engine.Terms{}), false)
-	e.want("a share of before the reset", e.lease("a", p, 1, unspent(before, 30)), allowed, 59)
-	after := e.lease("a", p, 1, engine.Terms{More: 8})
+	same("a view after the reset", e.lease(p, 0, engine.Terms{}), false)
+	e.want("a share of before the reset", e.lease(p, 1, unspent(before, 30)), allowed, 59)
+	after := e.lease(p, 1, engine.Terms{More: 8})
 	reset()
 	reset()
-	e.want("and of before another one", e.lease("a", p, 1, unspent(after, 8)), allowed, 99)
-	again := e.lease("a", p, 1, engine.Terms{More: 8})
-	e.want("and the first one", e.lease("a", p, 0, unspent(before, 30)), allowed, 90)
-	e.want("one of after the resets", e.lease("a", p, 0, unspent(again, 8)), allowed, 98)
+	e.want("and of before another one", e.lease(p, 1, unspent(after, 8)), allowed, 99)
+	again := e.lease(p, 1, engine.Terms{More: 8})
+	e.want("and the first one", e.lease(p, 0, unspent(before, 30)), allowed, 90)
+	e.want("one of after the resets", e.lease(p, 0, unspent(again, 8)), allowed, 98)
 }
 
 // testConcurrentLeases has holders charge shares, spend a part of each, and give the rest
@@ -131,11 +131,11 @@ func testConcurrentLeases(e *engineTest) {
 		})
 	}
 	wg.Wait()
-	d := e.lease("a", p, 0, engine.Terms{})
+	d := e.lease(p, 0, engine.Terms{})
 	if used := spent.Load() + held.Load(); limit-d.States[0].Remaining != used || spent.Load() > limit {
 		e.Errorf("%d units were spent and %d are held, and %d of %d are left", spent.Load(), held.Load(), d.States[0].Remaining, limit)
 	}
-	for d = e.lease("a", p, 1, engine.Terms{More: 8}); d.Allowed(); d = e.lease("a", p, 1, engine.Terms{More: 8}) {
+	for d = e.lease(p, 1, engine.Terms{More: 8}); d.Allowed(); d = e.lease(p, 1, engine.Terms{More: 8}) {
 		spent.Add(d.Cost)
 	}
 	if n := spent.Load() + held.Load(); n != limit {

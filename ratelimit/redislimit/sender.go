@@ -211,7 +211,7 @@ func (s *sender) readReply(cmd *command) error {
 		go s.warnOfEviction()
 	}
 	err := cmd.read(cmd.Val())
-	if err == errClocks {
+	if errors.Is(err, errClocks) {
 		s.aheadNanos.Store(cmd.groups[0].nanos - time.Now().UnixNano())
 	}
 	return err

@@ -137,7 +137,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{open, "GET", "/nothing", "", "", 404},
 		{open, "PUT", "/bans", "", "", 405},
 	} {
-		w := serve(tt.handler, tt.method, tt.path, local, "Host: "+tt.host, "Authorization: "+tt.authorization)
+		w := serve(tt.handler, tt.method, tt.path, "Host: "+tt.host, "Authorization: "+tt.authorization)
 		if w.Code != tt.want {
 			t.Errorf("%s %s of %q with %q: answered with %d, want %d\n%.300s", tt.method, tt.path, tt.host, tt.authorization, w.Code, tt.want, w.Body)
 		}
@@ -189,7 +189,7 @@ func TestReadiness(t *testing.T) {
 		{"strangers are told no details", []admin.Check{broken, fine}, token, 503, `{"ready":false,"checks":{"broken":"failing","fine":"ok"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := serve(newHandler(t, func(c *admin.Config) { c.Checks, c.Token = tt.checks, tt.token }), "GET", "/readyz", local)
+			w := serve(newHandler(t, func(c *admin.Config) { c.Checks, c.Token = tt.checks, tt.token }), "GET", "/readyz")
 			if diff := cmp.Diff([]any{tt.wantStatus, tt.wantBody + "\n"}, []any{w.Code, w.Body.String()}); diff != "" {
 				t.Errorf("GET /readyz (-want +got):\n%s", diff)
 			}
@@ -197,10 +197,10 @@ func TestReadiness(t *testing.T) {
 	}
 
 	h := newHandler(t, func(c *admin.Config) { c.Checks, c.Token = []admin.Check{broken}, token })
-	if w := serve(h, "GET", "/readyz", local, withAuth); !strings.Contains(w.Body.String(), "it is broken") {
+	if w := serve(h, "GET", "/readyz", withAuth); !strings.Contains(w.Body.String(), "it is broken") {
 		t.Errorf("GET /readyz with the token = %s, want what is wrong", w.Body)
 	}
-	if w := serve(h, "GET", "/healthz", local); w.Code != 200 || w.Body.String() != "ok\n" {
+	if w := serve(h, "GET", "/healthz"); w.Code != 200 || w.Body.String() != "ok\n" {
 		t.Errorf("GET /healthz = %d %q, want 200 and ok: it looks at no check", w.Code, w.Body)
 	}
 }
@@ -232,11 +232,11 @@ func TestLinksToTheConsole(t *testing.T) {
 		{"/console/console.json", "document", 403},
 		{"/bans", "document", 403},
 	} {
-		if w := serve(h, "GET", tt.path, local, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: "+tt.dest); w.Code != tt.want {
+		if w := serve(h, "GET", tt.path, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: "+tt.dest); w.Code != tt.want {
 			t.Errorf("GET %s of another page as %s: %d, want %d", tt.path, tt.dest, w.Code, tt.want)
 		}
 	}
-	if w := serve(h, "POST", "/console/", local, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document"); w.Code != 403 {
+	if w := serve(h, "POST", "/console/", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document"); w.Code != 403 {
 		t.Errorf("a form of another page that is sent to the console: %d, want 403", w.Code)
 	}
 }

@@ -37,8 +37,8 @@ func TestBansAreAudited(t *testing.T) {
 	s.Limiter = admin.Audited(s.Limiter, s.Store.(store.Audits), slog.New(slog.DiscardHandler), func() time.Time { return noon })
 	h := handlerOf(t, s)
 	post(h, "/bans", "application/json", `{"owner":"eve","seconds":60,"reason":"spam"}`)
-	serve(h, "DELETE", "/bans?owner=eve", local)
-	serve(h, "DELETE", "/bans?owner=eve", local)
+	serve(h, "DELETE", "/bans?owner=eve")
+	serve(h, "DELETE", "/bans?owner=eve")
 	want := []store.AuditEntry{
 		{At: noon, Actor: "admin", From: "127.0.0.1", Action: "ban.end", Target: "owner:eve"},
 		{At: noon, Actor: "admin", From: "127.0.0.1", Action: "ban.start", Target: "owner:eve", Detail: `length="1m0s" reason="spam"`},
@@ -66,7 +66,7 @@ func TestBansWithoutTheDatabase(t *testing.T) {
 		t.Errorf("the log is %s, want what the audit log does not have", &log)
 	}
 	for _, path := range []string{"/usage?owner=ada", "/deprecations"} {
-		w := serve(h, "GET", path, local)
+		w := serve(h, "GET", path)
 		if w.Code != 503 || w.Header().Get("Retry-After") != "5" || !strings.Contains(w.Body.String(), "The database or Redis cannot be used at the moment.") {
 			t.Errorf("GET %s: %d %v %s, want 503", path, w.Code, w.Header(), w.Body)
 		}
@@ -90,7 +90,7 @@ func TestBansOnOneServerAreAudited(t *testing.T) {
 	s.Limiter = admin.Audited(aloneLimiter{s.Limiter}, s.Store.(store.Audits), slog.New(slog.DiscardHandler), func() time.Time { return noon })
 	h := handlerOf(t, s)
 	for _, w := range []*httptest.ResponseRecorder{
-		post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60,"reason":"spam"}`), serve(h, "DELETE", "/bans?network=192.0.2.1", local),
+		post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60,"reason":"spam"}`), serve(h, "DELETE", "/bans?network=192.0.2.1"),
 	} {
 		if w.Code < 500 {
 			t.Errorf("answered with %d %s, want an error", w.Code, w.Body)

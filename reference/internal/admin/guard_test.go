@@ -31,17 +31,17 @@ func linesOf(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 }
 
 // serve answers a request without a listener.
-func serve(h http.Handler, method, target, remote string, fields ...string) *httptest.ResponseRecorder {
-	return send(h, httptest.NewRequest(method, target, nil), remote, fields)
+func serve(h http.Handler, method, target string, fields ...string) *httptest.ResponseRecorder {
+	return send(h, httptest.NewRequest(method, target, nil), fields)
 }
 
 // post is serve for a request with a body.
-func post(h http.Handler, target, contentType, body string, fields ...string) *httptest.ResponseRecorder {
-	return send(h, httptest.NewRequest("POST", target, strings.NewReader(body)), local, append(fields, "Content-Type: "+contentType))
+func post(h http.Handler, target, contentType, body string) *httptest.ResponseRecorder {
+	return send(h, httptest.NewRequest("POST", target, strings.NewReader(body)), []string{"Content-Type: " + contentType})
 }
 
-func send(h http.Handler, r *http.Request, remote string, fields []string) *httptest.ResponseRecorder {
-	r.Host, r.RemoteAddr = "localhost:9090", remote
+func send(h http.Handler, r *http.Request, fields []string) *httptest.ResponseRecorder {
+	r.Host, r.RemoteAddr = "localhost:9090", local
 	for _, line := range fields {
 		switch name, value, _ := strings.Cut(line, ": "); {
 		case value == "": // the field is left out
@@ -75,7 +75,7 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 			"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Sec-Fetch-Site: anything", "Sec-Fetch-Site: none, cross-site",
 			"Origin: https://evil.example", "Origin: null", "Origin: http://localhost:9091", "Origin: http://localhost", "Origin: %",
 		} {
-			for _, w := range []*httptest.ResponseRecorder{serve(open, method, path, local, field), serve(guarded, method, path, local, field, withAuth)} {
+			for _, w := range []*httptest.ResponseRecorder{serve(open, method, path, field), serve(guarded, method, path, field, withAuth)} {
 				if w.Code != 403 || !strings.Contains(w.Body.String(), text) {
 					t.Errorf("%s with %q: %d %s, want 403 and %s", target, field, w.Code, w.Body, text)
 				}
@@ -83,11 +83,11 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 		}
 	}
 	for _, fields := range [][]string{nil, {"Sec-Fetch-Site: none"}, {"Sec-Fetch-Site: same-origin"}, {"Origin: http://localhost:9090"}} {
-		if w := serve(open, "GET", "/debug/pprof/", local, fields...); w.Code != 200 {
+		if w := serve(open, "GET", "/debug/pprof/", fields...); w.Code != 200 {
 			t.Errorf("a profile with %q: %d, want 200", fields, w.Code)
 		}
 	}
-	if w := serve(open, "DELETE", "/bans?owner=ada", local); w.Body.String() != `{"unbanned":true}`+"\n" {
+	if w := serve(open, "DELETE", "/bans?owner=ada"); w.Body.String() != `{"unbanned":true}`+"\n" {
 		t.Errorf("after all that, unbanning ada: %s, want it to be there still", w.Body)
 	}
 }
@@ -121,7 +121,7 @@ func TestActionsAreLogged(t *testing.T) {
 		{"GET /bans", "Sec-Fetch-Site: cross-site", "WARN", "/bans", 403, "", ""},
 	} {
 		method, path, _ := strings.Cut(tt.target, " ")
-		serve(h, method, path, local, tt.field)
+		serve(h, method, path, tt.field)
 		want := map[string]any{"level": tt.level, "msg": "admin request", "remote": local, "method": method, "route": tt.route, "status": tt.status}
 		if tt.subject != "" {
 			want["subject"] = tt.subject

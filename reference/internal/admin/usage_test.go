@@ -68,7 +68,7 @@ func TestUsage(t *testing.T) {
 	}
 	h := handlerOf(t, s)
 	const target = "/usage?owner=50%25+of+%26+co%2F7"
-	get := func() string { return serve(h, "GET", target, local).Body.String() }
+	get := func() string { return serve(h, "GET", target).Body.String() }
 	const head = `{"owner":"50% of \u0026 co/7","keys":3,"plans":[{"plan":"free","quotas":[` +
 		`{"limit":60,"windowSeconds":60,"remaining":58,"reset":1777896060},{"limit":1000,"windowSeconds":86400,"remaining":998,"reset":1777939200}],"strikesLeft":10},` +
 		`{"plan":"enterprise","quotas":[{"limit":3,"windowSeconds":3600,"remaining":`
@@ -94,19 +94,19 @@ func TestUsageOfUnknownOwners(t *testing.T) {
 	s := newServer(t)
 	h := handlerOf(t, s)
 	for _, query := range []string{"", "owner=", "owner=a&owner=b", "network=192.0.2.1", "owner=ada&x=1", "owner=%zz", "owner=%ff"} {
-		if w := serve(h, "GET", "/usage?"+query, local); w.Code != 400 || !strings.Contains(w.Body.String(), "Name the owner: owner=NAME.") {
+		if w := serve(h, "GET", "/usage?"+query); w.Code != 400 || !strings.Contains(w.Body.String(), "Name the owner: owner=NAME.") {
 			t.Errorf("GET /usage?%s: %d %s, want 400", query, w.Code, w.Body)
 		}
 	}
 	for _, query := range []string{"owner=ada", "owner=%00", "owner=" + strings.Repeat("x", 5000)} {
-		if w := serve(h, "GET", "/usage?"+query, local); w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"owner_not_found"`) {
+		if w := serve(h, "GET", "/usage?"+query); w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"owner_not_found"`) {
 			t.Errorf("GET /usage?%.40s: %d %.200s, want 404", query, w.Code, w.Body)
 		}
 	}
 	// The keys of an owner may be gone, but not its days.
 	must(t, s.Store.AddDailyUse(t.Context(), store.DailyUse{Owner: "eve", Day: store.Day(noon), Allowed: 1}))
 	const want = `{"owner":"eve","keys":0,"plans":[],"days":[{"day":"2026-05-04","allowed":1,"denied":0}]}` + "\n"
-	if w := serve(h, "GET", "/usage?owner=eve", local); w.Body.String() != want {
+	if w := serve(h, "GET", "/usage?owner=eve"); w.Body.String() != want {
 		t.Errorf("GET /usage?owner=eve: %d %s, want %s", w.Code, w.Body, want)
 	}
 }
@@ -130,12 +130,12 @@ func TestUsageOfPlans(t *testing.T) {
 		"ada": `{"owner":"ada","keys":2,"plans":[` + quota("3") + "," + quota("4") + `],"days":[]}` + "\n",
 		"old": `{"owner":"old","keys":0,"plans":[],"days":[]}` + "\n",
 	} {
-		if diff := cmp.Diff(want, serve(h, "GET", "/usage?owner="+owner, local).Body.String()); diff != "" {
+		if diff := cmp.Diff(want, serve(h, "GET", "/usage?owner="+owner).Body.String()); diff != "" {
 			t.Errorf("GET /usage?owner=%s (-want +got):\n%s", owner, diff)
 		}
 	}
 	s.Store = withoutDays{db}
-	if w := serve(h, "GET", "/usage?owner=ada", local); w.Code != 503 {
+	if w := serve(h, "GET", "/usage?owner=ada"); w.Code != 503 {
 		t.Errorf("GET /usage without the days: %d, want 503", w.Code)
 	}
 }
@@ -167,7 +167,7 @@ func TestUsageWithoutTheEngine(t *testing.T) {
 	for owner, k := range map[string]store.NewKey{"ada": {Plan: "free"}, "bob": {Plan: "pro", Limits: []string{"1/day"}}} {
 		k.Owner, k.Created = owner, noon
 		createKey(t, s.Store.(*sqlite.Store), k)
-		if w := serve(handlerOf(t, s), "GET", "/usage?owner="+owner, local); w.Code != 503 ||
+		if w := serve(handlerOf(t, s), "GET", "/usage?owner="+owner); w.Code != 503 ||
 			!strings.Contains(w.Body.String(), "The database or Redis cannot be used at the moment. GET /readyz and the log say why.") {
 			t.Errorf("GET /usage?owner=%s while the engine is away: %d %s, want 503", owner, w.Code, w.Body)
 		}
@@ -198,7 +198,7 @@ func TestDeprecations(t *testing.T) {
 		`{"owner":"ada","requests":100,"last":"2026-04-27T00:00:00Z","perDay":0},{"owner":"bob","requests":14,"last":"2026-05-04T12:00:00Z","perDay":2}]},` +
 		`{"operation":"gone","owners":[{"owner":"eve","requests":1,"last":"2026-04-04T00:00:00Z","perDay":0}]},` +
 		`{"operation":"noSunset","owners":[]}]}` + "\n"
-	w := serve(handlerOf(t, s), "GET", "/deprecations", local)
+	w := serve(handlerOf(t, s), "GET", "/deprecations")
 	if diff := cmp.Diff(want, w.Body.String()); diff != "" {
 		t.Errorf("GET /deprecations, by sunset (-want +got):\n%s", diff)
 	}
@@ -212,7 +212,7 @@ func TestDeprecations(t *testing.T) {
 func TestWhileTheServerStarts(t *testing.T) {
 	h := newHandler(t, func(c *admin.Config) { c.Server = func() *admin.Server { return nil } })
 	for _, path := range []string{"/console/", "/bans", "/usage?owner=ada", "/deprecations"} {
-		if w := serve(h, "GET", path, local); w.Code != 503 || w.Header().Get("Retry-After") != "5" {
+		if w := serve(h, "GET", path); w.Code != 503 || w.Header().Get("Retry-After") != "5" {
 			t.Errorf("GET %s during the start: %d, Retry-After %q, want 503 and 5", path, w.Code, w.Header().Get("Retry-After"))
 		}
 	}

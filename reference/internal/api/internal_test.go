@@ -9,12 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-var must = testcheck.NoError
 
 func TestCursorRoundTrip(t *testing.T) {
 	for _, filter := range cursorFilters {

@@ -150,8 +150,8 @@ func UsagePath(name string) string {
 	if IsPostgres(name) {
 		return ""
 	}
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real // so that two names of one database have one usage file
+	if resolved, err := filepath.EvalSymlinks(name); err == nil {
+		name = resolved // so that two names of one database have one usage file
 	}
 	return name + "-usage"
 }

@@ -78,8 +78,8 @@ func changeWithoutEnd(ctx context.Context, path string) error {
 }
 
 // What was acknowledged survives a kill, and no ID is given twice. What belongs together survives
-// together: a change of a key and its audit entry, a pet and its idempotency key, the sums of
-// deprecated use and its days.
+// together: a change of a key and its audit entry, a pet and its idempotency key, the use of
+// what is deprecated and its days.
 func TestKilledProcess(t *testing.T) {
 	path := tempDatabase(t)
 	var acknowledged []string

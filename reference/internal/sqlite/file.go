@@ -103,8 +103,8 @@ func (f file) checkAccess() error {
 
 // realPath returns path without symbolic links, or path itself if it does not exist.
 func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
 	}
 	return path
 }
@@ -218,8 +218,8 @@ type openedFiles struct {
 // companions, if they exist.
 func (f file) openedFiles() (*openedFiles, error) {
 	p := &openedFiles{f.name, map[string]os.FileInfo{}}
-	real := realPath(f.path)
-	for _, path := range []string{f.path, real + "-wal", real + "-shm"} {
+	resolved := realPath(f.path)
+	for _, path := range []string{f.path, resolved + "-wal", resolved + "-shm"} {
 		info, err := os.Stat(path)
 		switch {
 		case err == nil:

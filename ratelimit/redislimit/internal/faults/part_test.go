@@ -149,5 +149,5 @@ func (p *part) spared(hurt int) bool {
 
 func (p *part) await(what string, holds func() bool) {
 	p.Helper()
-	await(p.T, p.ctx, what, holds)
+	await(p.ctx, p.T, what, holds)
 }

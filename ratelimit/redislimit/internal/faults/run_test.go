@@ -169,10 +169,10 @@ func (r *run) used(s *subject) (n int64) {
 // await waits for what will come.
 func (r *run) await(what string, come func() bool) {
 	r.t.Helper()
-	await(r.t, r.ctx, what, come)
+	await(r.ctx, r.t, what, come)
 }
 
-func await(t *testing.T, ctx context.Context, what string, come func() bool) {
+func await(ctx context.Context, t *testing.T, what string, come func() bool) {
 	t.Helper()
 	for !come() {
 		if ctx.Err() != nil {

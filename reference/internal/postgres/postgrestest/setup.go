@@ -36,8 +36,8 @@ const (
 // the clients, so initdb is what counts.
 func binaries() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(real) // where all of them are
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(resolved) // where all of them are
 		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/[1-9][0-9]/bin")
@@ -164,7 +164,7 @@ func freeAddr() (string, error) {
 func eventually(f func() error) error {
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
 		err := f()
-		if err == nil || err == errEnded || time.Now().After(deadline) {
+		if err == nil || errors.Is(err, errEnded) || time.Now().After(deadline) {
 			return err
 		}
 	}
