@@ -5,13 +5,13 @@
 //	}, limit.Options{ChargeIf: limit.NotServerError})
 //	app.Use(limited)
 //
-// Fiber runs handlers outside net/http. Its adaptor.HTTPMiddleware calls a middleware
-// of net/http before the handlers of Fiber, not around them, with a ResponseWriter and a
-// request that the handlers do not use: a recovery, a refund, an access log or a limit
-// of requests in progress seems to work and sees nothing. Therefore no other middleware
-// of Gatehouse works in Fiber: [New] runs the middleware of package limit
-// with a request and a response made from Fiber's. For everything else, put a gateway of net/http in
-// front of the service, or serve it with a router of net/http.
+// Fiber runs handlers outside net/http. Its adaptor.HTTPMiddleware calls a middleware of
+// net/http before the handlers of Fiber, not around them, with a ResponseWriter and a request
+// that the handlers do not use: a recovery, a refund, an access log or a limit of requests in
+// progress seems to work and sees nothing. Therefore no other middleware of Gatehouse works in
+// Fiber. [New] runs the middleware of package limit with a request and a response made from
+// Fiber's. For everything else, put a gateway of net/http in front of the service, or serve it
+// with a router of net/http.
 //
 // With Prefork each process has an engine of its own, and a client may use the limit once
 // in each. Share one with package redislimit.

@@ -144,7 +144,7 @@ func TestIdentifyFails(t *testing.T) {
 		want   string
 	}{
 		{fiber.ErrUnauthorized, false, "401 the app says: Unauthorized"},
-		{fmt.Errorf("session: %w", fiber.NewError(403, "no")), false, "500 the app says: session: no"},
+		{fmt.Errorf("session: %w", fiber.NewError(403, "no")), false, "403 the app says: session: no"},
 		{apierror.New(402, "unpaid", "Pay first."), false, `402 {"code":"unpaid","message":"Pay first.","status":402}` + "\n"},
 		{(*fiber.Error)(nil), false, `500 {"code":"internal","message":"The service failed to answer this request.","status":500}` + "\n"},
 		{fiber.ErrUnauthorized, true, "200 ok"},
