@@ -10,7 +10,7 @@ const (
 	Month = 32*24*time.Hour + time.Second
 )
 
-// IsCalendar reports whether a length stands in for that of calendar windows.
+// IsCalendar reports whether a length stands in for calendar windows.
 func IsCalendar(length time.Duration) bool { return length == Day || length == Month }
 
 // Apart returns how many seconds at least lie between the ends of two calendar windows of a

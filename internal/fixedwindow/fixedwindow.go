@@ -51,7 +51,7 @@ func End(nanos int64, length time.Duration) int64 {
 	return (nanos/int64(length) + 1) * int64(length/time.Second)
 }
 
-// LatestEnd returns the latest end that an open window may have by a clock: that of the window
+// LatestEnd returns the latest end that an open window may have by a clock: the end of the window
 // after the one that its time lies in, and of a calendar window two lengths from then. A
 // window lies in the future if another clock is ahead, or if this one stepped back.
 func LatestEnd(nanos int64, length time.Duration) int64 {

@@ -37,7 +37,7 @@ func sec(limit int64, s int) ratelimit.Quota {
 	return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
 }
 
-// calendarPlans are those of histories about calendar windows. They differ in billing days
+// calendarPlans are for histories about calendar windows. They differ in billing days
 // and in zones, and change between them at any time.
 var calendarPlans = []*ratelimit.Plan{
 	ratelimit.MustPlan("month", historyPenalty, ratelimit.PerMonth(9)),
@@ -76,7 +76,7 @@ var historyPlans = []*ratelimit.Plan{
 	ratelimit.MustPlan("32 bits", historyPenalty, sec(1<<32-2, 7), sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
 }
 
-// smoothPlans are those of histories about smooth quotas, some beside fixed windows of the
+// smoothPlans are for histories about smooth quotas, some beside fixed windows of the
 // same length.
 var smoothPlans = []*ratelimit.Plan{
 	ratelimit.MustPlan("smooth", historyPenalty, sec(7, 10).Smooth(4)),

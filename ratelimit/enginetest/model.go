@@ -264,7 +264,7 @@ func startOf(end time.Time, plan *ratelimit.Plan, i int) time.Time {
 	return time.Unix(engine.Of(plan).WindowStart(i, end.Unix()), 0)
 }
 
-// latestEnd returns the latest end that a window of the given length may have: that of the
+// latestEnd returns the latest end that a window of the given length may have: the end of the
 // one after the window that now is in. Calendar windows may end two lengths from now.
 func latestEnd(now time.Time, length time.Duration) time.Time {
 	if fixedwindow.IsCalendar(length) {

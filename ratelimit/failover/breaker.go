@@ -24,7 +24,7 @@ type breaker struct {
 	// the circuit opens, so that a refused request allocates nothing.
 	refusal atomic.Pointer[error]
 
-	// plan is that of the last call that failed. The primary is probed with it.
+	// plan is the plan of the last call that failed. The primary is probed with it.
 	plan atomic.Pointer[ratelimit.Plan]
 
 	// opening is the failure that opened the circuit, until OnChange is called.

@@ -306,7 +306,7 @@ func appendOpen(all []fixedwindow.Window, d *ratelimit.Decision, now int64) []fi
 	return all
 }
 
-// lastEnd returns when the last of these windows and of those of a plan ends, in Unix seconds.
+// lastEnd returns when the last of these windows and of a plan's windows ends, in Unix seconds.
 func lastEnd(windows []fixedwindow.Window, p *ratelimit.Plan, now int64) (last int64) {
 	for _, w := range windows {
 		last = max(last, int64(w.End))

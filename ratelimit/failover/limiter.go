@@ -212,7 +212,7 @@ func (l *Limiter) refusal(cause error) error {
 type Stats struct {
 	Fallbacks uint64 // decisions that the primary did not make
 	Failures  uint64 // calls of the primary for a decision that failed
-	Timeouts  uint64 // those of them that did not answer within the budget
+	Timeouts  uint64 // failures without an answer within the budget
 	Opened    uint64 // times the circuit opened; failed probes are not counted
 	Lost      uint64 // charges that the primary will not count: the journal had no room, see Options.JournalSize, or the primary found them invalid
 	Pending   int64  // subjects in the journal

@@ -71,12 +71,13 @@ type Options struct {
 	// units of others; adjustments are refused.
 	JournalSize int
 
-	// OnChange is called with the failure that opened the circuit, with that of each probe
-	// that failed, and with nil once the primary answers again and the circuit is closed.
+	// OnChange is called with the failure that opened the circuit, with the failure of each
+	// probe, and with nil once the primary answers again and the circuit is closed.
 	// The calls come in order, from a goroutine of the Limiter, which neither probes nor
 	// merges until OnChange returns; the first may come as late as the first probe, see
 	// Backoff. OnChange must not call Close. Nil: the begin and the end of an outage are
-	// logged to [slog.Default].
+	// logged to [slog.Default]. Failures that do not open the circuit are counted in [Stats]
+	// alone.
 	OnChange func(failure error)
 }
 

@@ -69,7 +69,7 @@ const (
 func safe(lasts time.Duration) time.Duration { return lasts - lasts/11 }
 
 // count counts a request in the traffic, which fades by an eighth in each quarter of a second:
-// so it is about that of the last two seconds.
+// so it covers about the last two seconds.
 func (e *entry) count(now time.Duration, cost int64) {
 	n := (now - e.faded) / (time.Second / 4)
 	if n > 0 {

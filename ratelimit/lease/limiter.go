@@ -49,7 +49,7 @@ type Limiter struct {
 	ongoing sync.WaitGroup // the sweeps, and what runs in the background
 }
 
-// New returns a Limiter in front of an engine, which must be able to do all that those of
+// New returns a Limiter in front of an engine, which must be able to do all that the engines of
 // ratelimit/redislimit and ratelimit/memory can do. Make it once: each one has shares of its
 // own. It has a goroutine, which [Limiter.Close] ends.
 func New(e ratelimit.Limiter) (*Limiter, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// maxWindows is how many windows of one subject are counted at once: those of
-// its plan, and those of a plan it had before that have not ended.
+// maxWindows is how many windows of one subject are counted at once: the windows of
+// its plan, and windows of an earlier plan that have not ended.
 const maxWindows = 2 * engine.MaxQuotas
 
 // kindOf returns the kind of the plan's i-th quota.
@@ -115,7 +115,7 @@ func (a *account) layout() (l layout) {
 func (a *account) expire(now instant) {
 	kept := 0
 	for _, w := range a.windows() {
-		if !w.isSmooth() { // rollSmooth limits those of the plan
+		if !w.isSmooth() { // rollSmooth limits the smooth windows of the plan
 			w.end = min(w.end, w.latestEnd(now))
 		}
 		if w.inUse(now) {

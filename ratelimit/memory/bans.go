@@ -335,7 +335,7 @@ const (
 	mostNames   = 64 * subjectsInSegment // bytes
 )
 
-// keep keeps a name until drop is called. The empty name is that of a subject whose name
+// keep keeps a name until drop is called. The empty name stands for a subject whose name
 // was not kept when it was saved.
 func (n *names) keep(h uint64, name, reason string) {
 	n.drop(h)

@@ -43,7 +43,7 @@ func (l *Limiter) Secret() []byte {
 // with secret words, multiplied in pairs to 128 bits, and the halves combined. Two
 // lanes, which do not wait for each other, take 16 bytes of 32 each. Every
 // constant is secret, so that no input can make a factor zero by design. The
-// result is even: odd hashes are those of conduct. It is never zero, which marks an
+// result is even: odd hashes belong to conduct. It is never zero, which marks an
 // empty slot.
 func (k *hashKey) sum(s string) uint64 {
 	a, b := k[0], k[1]

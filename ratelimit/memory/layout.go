@@ -89,7 +89,7 @@ type layouts struct {
 	lastFree int // where the last search for a free number ended
 }
 
-// noLayout is that of a slot that holds no account, or that is being changed.
+// noLayout is the layout of a slot that holds no account, or that is being changed.
 var noLayout sharedLayout
 
 func (l *layouts) init() {
@@ -116,7 +116,7 @@ var errLayouts = fmt.Errorf("memory: %w: subjects have too many combinations of 
 // add returns the number of a layout for one more account. If no number is free, it takes 1
 // for each limit, so that the account has one: that is better than to refuse it.
 func (l *layouts) add(want layout) (int, error) {
-	for i := range min(len(*l.shared.Load()), 8) { // those that come first are those of most accounts
+	for i := range min(len(*l.shared.Load()), 8) { // most accounts have one of the first
 		s := l.get(i)
 		for s != nil && s.layout == want {
 			n := s.accounts.Load()

@@ -26,7 +26,7 @@ type Options struct {
 	// a new subject finds a place only if its segment has one.
 	MaxSubjects int
 
-	// Secret is that of the engine that saved the state to be loaded; see
+	// Secret belongs to the engine that saved the state to be loaded; see
 	// [Limiter.Secret]. Nil means a new one.
 	Secret []byte
 

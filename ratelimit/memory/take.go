@@ -39,7 +39,7 @@ const maxLate = time.Second
 
 // refuse decides without the lock about a request that admit did not admit. If what refuses
 // it ends soon, the exact time decides, and may still admit it. It reports whether d is the
-// decision. The time roomAt is that of admit.
+// decision. roomAt is as in admit.
 func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, roomAt instant) (decided bool) {
 	if roomAt == 0 || roomAt.since(timeOf(d)) >= maxLate {
 		if l.inspect(t, slot, h, d) != refused {

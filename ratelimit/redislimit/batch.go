@@ -52,7 +52,7 @@ func (op *operation) equal(other *operation) bool {
 	return *op == *other
 }
 
-// An operationKey is the same for equal operations. It may be that of others too, but hardly ever.
+// An operationKey is the same for equal operations. Others have it too, but hardly ever.
 type operationKey struct {
 	operation
 	hash uint64 // of takes, instead of themselves

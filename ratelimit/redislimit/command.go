@@ -79,8 +79,8 @@ func classOf(g *group, oneSlot bool) class {
 	return c
 }
 
-// openCommands are those that groups may still join, one of each class. The last one found or
-// added is mostly that of the next group too, and needs no map.
+// openCommands are the commands that groups may still join, one of each class. The next group
+// mostly joins the last one found or added, which needs no map.
 type openCommands struct {
 	others map[class]*command
 	class  class

@@ -179,7 +179,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	return err
 }
 
-// do has the script do an operation, together with those of other callers. It returns
+// do has the script do an operation, together with operations of other callers. It returns
 // the group with the answer, and the caller's place among the requests that it is about.
 func (l *Limiter) do(ctx context.Context, op operation) (g *group, place int32, err error) {
 	if op.subject == "" {

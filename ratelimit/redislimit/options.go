@@ -20,7 +20,7 @@ type Options struct {
 	// is the same for all calls of one pipeline, and the error of the client, if the script
 	// did not answer. The requests are one or more for each of up to 64 subjects; a refund
 	// that the engine makes by itself counts, and so does each subject that
-	// [Limiter.Bans] reads. After some errors, such as NOSCRIPT and those of a slot that
+	// [Limiter.Bans] reads. After some errors, such as NOSCRIPT and the errors of a slot that
 	// moves, the engine makes another call, which is observed as well. The text of an
 	// error may name keys, which contain the names of subjects.
 	//
@@ -30,7 +30,7 @@ type Options struct {
 	Observe func(requests int, took time.Duration, err error)
 
 	// Logger gets a warning when a server begins to evict keys if its memory is full, since that
-	// grants quotas twice, and one a minute while requests fail for some subjects only: those of
+	// grants quotas twice, and one a minute while requests fail for some subjects only: the subjects of
 	// one master of a cluster, or of keys that hold values that the engine did not write. It also
 	// gets a warning when a master does not answer, and a line when requests for its subjects are
 	// decided again. Nil means [slog.Default].

@@ -52,8 +52,8 @@ func (s *sender) send(groups []*group) error {
 }
 
 // exchange sends commands, and what follows from the replies, until all of their
-// groups are answered, except those of the commands that it returns: each of these
-// has one group, and waits for a slot that moves. An error is that of the last commands,
+// groups are answered, except the groups of the commands that it returns: each of these
+// has one group, and waits for a slot that moves. An error belongs to the last commands,
 // if their server cannot decide.
 //
 // A goroutine of its own sends most batches. send, exchange and roundTrip are small,

@@ -14,7 +14,7 @@ import (
 
 // TakeAll implements [engine.MultiTaker]. On one server it is one call of a script,
 // which makes all charges at one instant, or none. Groups of charges that come together
-// share a call, as those of Take do, and equal ones one decision.
+// share a call, as calls of Take do, and equal ones one decision.
 //
 // The subjects of a cluster lie on different servers. There TakeAll makes one
 // charge after the other and gives back those before one that is refused, in one round
@@ -38,7 +38,7 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 // different slots. Nothing was done.
 var errSeveralSlots = errors.New("the subjects lie in several slots of a cluster")
 
-// takes are those of one call of TakeAll.
+// takes are the charges of one call of TakeAll.
 type takes struct {
 	charges []ratelimit.Charge
 	answers []answer

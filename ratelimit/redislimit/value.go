@@ -11,7 +11,7 @@ import (
 const (
 	windowSize = 12                   // bytes
 	recordSize = 21                   // bytes
-	maxWindows = 2 * engine.MaxQuotas // of one subject: those of its plan, and of a plan before
+	maxWindows = 2 * engine.MaxQuotas // of one subject: of its plan, and of an earlier one
 )
 
 // A value is what Redis keeps of a subject.

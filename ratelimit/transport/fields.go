@@ -32,7 +32,7 @@ type limits struct {
 // readLimits reads X-RateLimit-Remaining and -Reset (of Gatehouse and GitHub: Unix
 // time; of others: Unix time in milliseconds, or seconds from now), RateLimit of
 // draft-ietf-httpapi-ratelimit-headers-11, and RateLimit-Remaining and -Reset of its
-// drafts up to 06. Malformed fields are ignored. The clock is that of the server; see
+// drafts up to 06. Malformed fields are ignored. The clock is the server's; see
 // serverTime.
 func readLimits(h http.Header, server time.Time) limits {
 	var l limits

@@ -28,7 +28,7 @@ type LimitError struct {
 	// Banned says that the server has banned the client.
 	Banned bool
 
-	// Status, Code and Message are those of the response that named the limit: 429,
+	// Status, Code and Message come from the response that named the limit: 429,
 	// 403 or 503, or another status if that response was the last one before the limit
 	// was reached. Code and Message are from its body, if that is the envelope of
 	// package apierror or problem details, and else empty. Status is 0 if the limit is

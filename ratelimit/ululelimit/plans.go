@@ -59,7 +59,7 @@ func (p *plans) of(rate limiter.Rate) (*ratePlan, error) {
 }
 
 // make returns a plan that allows one unit more than the rate, for the first request
-// over the limit. Its name is that of the rate.
+// over the limit. It has the name of the rate.
 //
 // The period is in the subject, because an engine counts all usage of a subject in all
 // its windows.

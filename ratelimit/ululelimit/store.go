@@ -16,7 +16,7 @@ import (
 type StoreOptions struct {
 	// Prefix begins the subjects of the engine, and separates several stores on one
 	// engine. With "network:" the key 192.0.2.1 is network:60:192.0.2.1 under all rates
-	// of a minute, and network:3600:192.0.2.1 under those of an hour.
+	// of a minute, and network:3600:192.0.2.1 under limits of an hour.
 	Prefix string
 
 	// Penalty is for keys that keep sending requests after they were denied.
@@ -38,12 +38,12 @@ type StoreOptions struct {
 //
 // ulule distinguishes a key that has used its limit (Remaining 0) from one that sent
 // a request after that (Reached), in Peek as well. So the engine has to count the
-// first denied request: the limit of its plan is that of the rate plus one. The
+// first denied request: the limit of its plan is one more than the rate's. The
 // request that takes this last unit, and all after it, are Reached. A
 // [limiter.Context] then shows the same as with ulule's own stores, with one call of
 // the engine for each Get. It differs from those stores in these points:
 //
-//   - Windows are those of the engine, mostly aligned to the UTC clock, and Reset is
+//   - The engine has its own windows, mostly aligned to the UTC clock, and Reset is
 //     rounded up instead of down.
 //   - The count stops at one over the limit. Therefore a limit that is raised in the
 //     middle of a window, and an Increment by a negative count, take effect

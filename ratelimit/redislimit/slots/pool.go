@@ -37,7 +37,7 @@ type Pool struct {
 	count map[string]int // of held, by key
 }
 
-// A slot is that of one request.
+// A slot belongs to one request.
 type slot struct{ key, id string }
 
 //go:embed enter.lua

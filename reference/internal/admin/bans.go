@@ -69,7 +69,7 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if err := s.Limiter.Ban(r.Context(), subject, length, b.Reason); err != nil {
 		return err
 	}
-	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
+	// The engine rounds up to whole seconds too. Its clock may run in Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
 	return writeJSON(w, http.StatusOK, showBan(engine.Ban{Subject: subject, Ends: ends, Reason: reason}))
 }

@@ -46,7 +46,7 @@ type ban struct {
 }
 
 // getUsage serves GET /v1/usage from the decision of peek, so that the body and the
-// header fields agree. The header fields of a key with limits of its own are those of the
+// header fields agree. A key with limits of its own has the header fields of the
 // key or of its owner, and the body has both.
 func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request) error {
 	p := requestInfoOf(r.Context()).peeked

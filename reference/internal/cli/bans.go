@@ -88,7 +88,7 @@ func (c bansBanCmd) Run(ctx context.Context, o output, client admin.Client) erro
 	if c.JSON {
 		return printJSON(o.out, b)
 	}
-	// The network is that of the address, such as its /64.
+	// The network of the address, such as its /64.
 	o.say("Banned %q until %s.", b.Owner+b.Network, showTime(b.Ends))
 	return nil
 }

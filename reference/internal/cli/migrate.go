@@ -53,7 +53,7 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 }
 
 type importCmd struct {
-	File string `arg:"" help:"The SQLite file: a backup, or that of a server that has stopped. It is not changed."`
+	File string `arg:"" help:"The SQLite file: a backup, or the file of a server that has stopped. It is not changed."`
 	databaseFlags
 }
 

@@ -26,7 +26,7 @@ type Error struct {
 
 func (r *Response) body() io.ReadCloser { return io.NopCloser(bytes.NewReader(r.Data)) }
 
-// Error reads the body as that of an error.
+// Error reads the body of an error.
 func (r *Response) Error() (Error, error) {
 	var e struct {
 		Error

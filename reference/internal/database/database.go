@@ -51,7 +51,7 @@ func Open(ctx context.Context, name string, o Options) (store.Store, error) {
 }
 
 // Migrate creates or upgrades the schema of a database, and returns its versions before
-// and after. From is 0 if there was none. The errors are those of Open.
+// and after. From is 0 if there was none. It returns the errors of Open.
 func Migrate(ctx context.Context, name string, o Options) (from, to int64, err error) {
 	if IsPostgres(name) {
 		return postgres.Migrate(ctx, name)

@@ -25,7 +25,7 @@ func ownMigrations() fs.FS {
 	return files
 }
 
-// versionTable has the migrations that were applied. Its name is that of this program,
+// versionTable has the migrations that were applied. Its name belongs to this program,
 // because others use goose too.
 const versionTable = "petstore_migrations"
 

@@ -8,7 +8,7 @@
 //
 // # URLs
 //
-// URLs and their parameters are those of pgx, with these defaults: at most 16 connections
+// URLs and their parameters are as in pgx, with these defaults: at most 16 connections
 // (pool_max_conns), two seconds to connect to each server (connect_timeout), and, if
 // there are several servers, only the primary (target_session_attrs). The parameter
 // search_path says in which schema the tables are.
@@ -51,7 +51,7 @@
 //
 // # Upgrades
 //
-// [Open] creates the tables in an empty schema and upgrades those of an older version, and
+// [Open] creates the tables in an empty schema and upgrades the tables of an older version, and
 // [Migrate] does so where the servers may not. Each step is a transaction, and an advisory
 // lock keeps servers that start together apart. Tables of another program are refused and
 // not changed.
@@ -121,7 +121,7 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open opens the database with a URL as pgx has them: postgres:// or postgresql://. It
-// creates the tables in an empty database, and upgrades those of an older version, unless
+// creates the tables in an empty database, and upgrades the tables of an older version, unless
 // o.NoMigrate is set.
 //
 // If the database cannot be reached now, the error wraps [store.ErrUnavailable]. No error

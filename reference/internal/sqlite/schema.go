@@ -79,8 +79,9 @@ func (f file) prepare(ctx context.Context, db *sql.DB, o Options) (from, to int6
 }
 
 // inspect returns the version of the schema of the file, 0 if it has none yet. It refuses a
-// newer one, and one with a trigger or a view, which can change what a statement does. It only reads. The connection sees the file as of one instant, because another
-// process may be creating the tables now.
+// newer one, and one with a trigger or a view, which can change what a statement does. It
+// only reads. The connection sees the file as of one instant, because another process may be
+// creating the tables now.
 func (f file) inspect(ctx context.Context, conn *sql.Conn) (version int64, err error) {
 	if version, err = f.version(ctx, conn); err != nil {
 		return 0, err

@@ -269,7 +269,7 @@ func (p *prepared) QueryContext(ctx context.Context, text string, args ...any) (
 	return stmt.QueryContext(ctx, args...)
 }
 
-// close closes the statements. Package database/sql does not close those of a connection in
+// close closes the statements. Package database/sql does not close the statements of a connection in
 // use, and SQLite does not close a file that has open statements.
 func (p *prepared) close() error {
 	var errs []error

@@ -10,7 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey/sqlkeys"
 )
 
-// The types of keys are those of package sqlkeys. The key itself is never stored.
+// The types of keys come from package sqlkeys. The key itself is never stored.
 type (
 	Digest   = apikey.Digest
 	NewKey   = sqlkeys.NewKey

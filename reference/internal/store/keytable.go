@@ -71,7 +71,7 @@ func (t Tables) RevokeKey(ctx context.Context, id string, at time.Time, by Actor
 
 // RotateKey implements [Keys].
 func (t Tables) RotateKey(ctx context.Context, id string, r Rotation, by Actor) (Key, error) {
-	// The texts are those of the old key.
+	// The new key has the texts of the old one.
 	err := CheckKey(NewKey{Name: "-", Owner: "-", Plan: "-", Created: r.At, Expires: r.Expires})
 	if r.Overlap < 0 {
 		err = fmt.Errorf("%w: rotation overlap must not be negative, got %v", ErrInvalid, r.Overlap)

@@ -131,5 +131,5 @@ func (t Tables) addOnce(ctx context.Context, db sqlkeys.DB, k IdempotencyKey, pe
 	return err
 }
 
-// expired returns the time at or before which keys were stored that have expired by that of k.
+// expired returns the time at or before which keys were stored that have expired by the time of k.
 func (t Tables) expired(k IdempotencyKey) any { return t.instant(k.At.Add(-IdempotencyLifetime)) }
