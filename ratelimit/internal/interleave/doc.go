@@ -21,8 +21,8 @@
 // In that build each atomic operation, and each operation on a mutex, is a step: it
 // asks the scheduler, package sched, before it does its work. So is runtime.Gosched,
 // which waits until another thread writes to the place that was read last. The scheduler
-// lets one thread run at a time, and tries all schedules with at most two
-// preemptions, depth first. A preemption stops a thread in the middle of a call
+// lets one thread run at a time, and tries all schedules with at most one preemption, two
+// with -long, depth first. A preemption stops a thread in the middle of a call
 // although it could continue. A switch at the end of a call, or when a thread waits
 // for a lock, is not a preemption. A schedule is left out if it differs from another
 // one only in the order of steps that do not depend on each other. A panic, a deadlock
