@@ -37,6 +37,7 @@ func (s *petstore) rows() ([]row, error) {
 		{"20 pets, not modified (304)", get("/v1/pets", s.key, field{"If-None-Match", page.Header.Get("Etag")}).answered(304)},
 		{"one pet", get("/v1/pets/7", s.key)},
 		{"100 pets", get("/v1/pets?limit=100", s.key)},
+		{"100 pets, gzip", get("/v1/pets?limit=100", s.key, field{"Accept-Encoding", "gzip"})},
 		{"without a key (401)", get("/v1/pets", "").answered(401)},
 		{"over the limit (429)", get("/v1/pets", limited).answered(429)},
 		{"banned (429)", get("/v1/pets", banned).answered(429)},

@@ -27,6 +27,7 @@ type api struct {
 	Config
 	errors *apierror.Responder
 	newPet *jsonbody.Body[newPet]
+	pages  *pageCache
 
 	pageLimit openapi.Range // of the parameter limit
 
@@ -44,6 +45,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	c = c.withDefaults()
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
+	a.pages = newPageCache(c.Pets, c.StoreTimeout)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
 	var err error

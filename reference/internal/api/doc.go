@@ -38,6 +38,11 @@
 // for the site and CORS preflights among them, have a quota of their own
 // ([Config.Uncharged]).
 //
+// If Config.Pets is a [store.PetsVersioner], lists and pets are kept in memory, up to 16
+// MiB and 4096 of them, and served until the store may have changed. A response never
+// misses a pet that this server acknowledged before the request, or that another server
+// of the same file acknowledged more than 10 milliseconds before it.
+//
 // Every response has X-RateLimit-Limit, -Remaining and -Reset, except for responses
 // that net/http writes: 400 to malformed HTTP, 431 to a header section that is too
 // large, 417 to an unknown Expect.

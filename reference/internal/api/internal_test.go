@@ -140,3 +140,22 @@ func TestFingerprint(t *testing.T) {
 		}
 	}
 }
+
+func TestAcceptsGzip(t *testing.T) {
+	for accepts, all := range map[bool][]string{
+		true: {
+			"gzip", "GZip", "x-gzip", "deflate, gzip;q=1.0, *;q=0.5", "br , gzip;q=0.001", "*", "identity;q=0.5, gzip", "gzip, gzip;q=0", "identity;q=0, *",
+			"zz;;, ;q=x, gzip", "identity, gzip",
+		},
+		false: {
+			"", "identity", "gzip;q=0", "gzip;q=0.0, *", "br", "*;q=0", "gzip;q=1.1", "gzip;q=-1", "gzip;q=", "gzip;level=9", "gzip;q=0.5, identity",
+			"gzi", "gzip gzip", "gzip;q=0, *",
+		},
+	} {
+		for _, text := range all {
+			if got := acceptsGzip([]string{text}); got != accepts {
+				t.Errorf("Accept-Encoding %q accepts gzip: %t, want %t", text, got, accepts)
+			}
+		}
+	}
+}

@@ -114,7 +114,7 @@ func TestUnchargedRequestsAreLimited(t *testing.T) {
 		limit        string // X-RateLimit-Limit of what is served
 		banned       bool
 	}{
-		{"pages", "GET", []string{"/openapi.json", "/docs", "/openap%69.json"}, "Accept: */*", "3", false},
+		{"pages", "GET", []string{"/openapi.json", "/docs", "/openap%69.json"}, "Accept-Encoding: gzip", "3", false},
 		{"preflights", "OPTIONS", []string{"/v1/pets", "/v1/pets/1", "/v1/usage"}, "Access-Control-Request-Method: POST", "3", false},
 		{"usage", "GET", []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"}, "Accept: */*", "100", false},
 		{"usage during a ban", "GET", []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"}, "Accept: */*", "100", true},

@@ -1,14 +1,18 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -125,6 +129,42 @@ func TestCursor(t *testing.T) {
 	want(t, s.Do(t, none(contract.Request{Target: link})), 401, "missing_api_key")
 }
 
+// A list is compressed if the client accepts gzip and the list is large, and then has an
+// ETag of its own. The client of the tests checks Content-Length and Vary of each
+// response, and decodes the body.
+func TestListIsCompressed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.pets(t, 100)
+	for target, compressed := range map[string]bool{"/v1/pets?limit=24": false, "/v1/pets?limit=25": true, "/v1/pets?limit=100": true} {
+		plain, zipped := s.Get(t, target, "Accept-Encoding: br"), s.Get(t, target, "Accept-Encoding: gzip")
+		tags := []string{plain.Header.Get("ETag"), zipped.Header.Get("ETag")}
+		if plain.Encoded != nil || (zipped.Encoded != nil) != compressed || string(zipped.Data) != string(plain.Data) {
+			t.Errorf("%s: compressed: %t, and %t without gzip, want %t and never, of the same list", target, zipped.Encoded != nil, plain.Encoded != nil, compressed)
+		}
+		if compressed && 3*len(zipped.Encoded) > len(plain.Data) {
+			t.Errorf("%s: %d bytes of %d are left, want a third at most", target, len(zipped.Encoded), len(plain.Data))
+		}
+		if (tags[0] != tags[1]) != compressed {
+			t.Errorf("%s: the ETags are %q, want one of each form", target, tags)
+		}
+		for i, accept := range []string{"br", "gzip"} {
+			for _, tag := range tags {
+				resp := s.Get(t, target, "Accept-Encoding: "+accept, "If-None-Match: "+tag)
+				want(t, resp, map[bool]int{true: 304, false: 200}[tag == tags[i]], "")
+				if got := resp.Header.Get("ETag"); got != tags[i] || resp.StatusCode == 304 && resp.Header.Get("Content-Encoding") != "" {
+					t.Errorf("%s, %s: the fields of a %d are %v, want the ETag %s, and no coding of a 304", target, accept, resp.StatusCode, resp.Header, tags[i])
+				}
+			}
+		}
+	}
+	refused := s.Get(t, "/v1/pets?limit=100", "Accept-Encoding: gzip", `If-Match: "x"`)
+	want(t, refused, 412, "precondition_failed")
+	if refused.Encoded != nil {
+		t.Error("an error is compressed")
+	}
+}
+
 // The ETag is that of the page, and of the link to the next one: a client that has all
 // pets must notice a page that begins after its last one.
 func TestETagOfListChanges(t *testing.T) {
@@ -200,5 +240,42 @@ func TestConditionalRequests(t *testing.T) {
 	}
 	if n := s.stored(t); n != 2 {
 		t.Errorf("%d pets are stored, want the 2 of before: a POST with a precondition adds nothing", n)
+	}
+}
+
+// countingStore counts the lists that are read, and has a version if the store has.
+type countingStore struct {
+	*sqlite.Store
+	lists atomic.Int64
+}
+
+func (s *countingStore) ListPets(ctx context.Context, q store.ListQuery) ([]store.Pet, bool, error) {
+	s.lists.Add(1)
+	return s.Store.ListPets(ctx, q)
+}
+
+// A list is read once however its query is written, and again for another query.
+func TestListIsReadOncePerQuery(t *testing.T) {
+	t.Parallel()
+	var counted *countingStore
+	s := start(t, func(c *api.Config) {
+		counted = &countingStore{Store: c.Pets.(*sqlite.Store)}
+		c.Pets = counted
+	})
+	s.pets(t, 30)
+	for _, test := range []struct {
+		target string
+		reads  int64
+	}{
+		{"/v1/pets", 1},
+		{"/v1/pets?%6cimit=20", 1},
+		{"/v1/pets?limit=21", 2},
+		{"/v1/pets?status=sold", 3},
+	} {
+		s.Get(t, test.target)
+		s.Do(t, contract.Request{Method: "HEAD", Target: test.target})
+		if n := counted.lists.Load(); n != test.reads {
+			t.Errorf("after %s, %d lists were read, want %d", test.target, n, test.reads)
+		}
 	}
 }

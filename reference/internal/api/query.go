@@ -37,7 +37,9 @@ func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
 		}
 	}
 	if text, ok := values["status"]; ok {
-		if q.Status = store.Status(text); !q.Status.Valid() {
+		// A copy, because pages are kept by their queries, and text would keep the whole
+		// target of the request in memory.
+		if q.Status = store.Status(strings.Clone(text)); !q.Status.Valid() {
 			return q, invalidParameter(fmt.Sprintf("The parameter status must be one of %s, %s, %s.", store.Available, store.Pending, store.Sold))
 		}
 	}

@@ -29,10 +29,10 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// write answers with a body.
-func write(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+// write answers with JSON.
+func write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", contentType)
+	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
@@ -112,6 +112,48 @@ func matches(lines []string, etag string, strong bool) bool {
 		}
 	}
 	return false
+}
+
+// acceptsGzip reports whether a client that sent these Accept-Encoding field lines
+// accepts gzip, and does not prefer to have no coding (RFC 9110 section 12.5.3).
+// Malformed members are skipped.
+//
+//	Accept-Encoding = #( codings [ weight ] )
+//	codings         = content-coding / "identity" / "*"
+func acceptsGzip(lines []string) bool {
+	gzip, identity, any := -1.0, -1.0, -1.0
+	for _, line := range lines {
+		for member := range strings.SplitSeq(line, ",") {
+			coding, weight, weighed := strings.Cut(member, ";")
+			q := 1.0
+			if weighed {
+				var ok bool
+				if q, ok = parseWeight(weight); !ok {
+					continue
+				}
+			}
+			switch strings.ToLower(strings.Trim(coding, " \t")) {
+			case "gzip", "x-gzip": // the same (RFC 9110 section 8.4.1.3)
+				gzip = max(gzip, q)
+			case "identity":
+				identity = max(identity, q)
+			case "*":
+				any = max(any, q)
+			}
+		}
+	}
+	if gzip < 0 {
+		gzip = any
+	}
+	return gzip > 0 && gzip >= identity
+}
+
+// parseWeight reads what follows the semicolon of a weight (RFC 9110 section
+// 12.4.2): "q=" and a number from 0 to 1.
+func parseWeight(text string) (q float64, ok bool) {
+	name, value, _ := strings.Cut(strings.Trim(text, " \t"), "=")
+	q, err := strconv.ParseFloat(value, 64)
+	return q, strings.EqualFold(name, "q") && err == nil && q >= 0 && q <= 1
 }
 
 var errUnavailable = &apierror.Error{

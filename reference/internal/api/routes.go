@@ -97,8 +97,8 @@ func (a *api) registerSite(document []byte) error {
 // registerFile serves a file, which caches may store and must revalidate. A policy of ""
 // is that of the API.
 func (a *api) registerFile(f pages.File, policy string) {
-	p := newPage(f.Body, "")
-	p.contentType = f.ContentType
+	p := newPage(f.Body, "").compressed()
+	p.contentType, p.varies = []string{f.ContentType}, true
 	a.site.Handle(http.MethodGet+" "+f.Path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-cache")
 		if policy != "" {

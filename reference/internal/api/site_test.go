@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,12 +39,15 @@ func page(t testing.TB, s *service, method, target string, header ...string) (*h
 		if got := resp.Header.Get("Cache-Control"); got != "no-cache" {
 			t.Errorf("%s %s: Cache-Control is %q, want no-cache", method, target, got)
 		}
+		if got := resp.Header.Values("Vary"); !slices.Contains(got, "Accept-Encoding") {
+			t.Errorf("%s %s: Vary is %q, want Accept-Encoding in it", method, target, got)
+		}
 	}
 	return resp, body
 }
 
 // The document and the files of the page need no key and are not charged. They have a
-// policy of their own and are revalidated.
+// policy of their own and are revalidated, each coding with a validator of its own.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -55,18 +60,21 @@ func TestSite(t *testing.T) {
 		"/docs/icon.svg": {"image/svg+xml", pages.Policy},
 	} {
 		_, plain := page(t, s, "GET", path, "Range: bytes=0-9")
-		for _, accept := range []string{"Accept-Encoding: ", "Accept-Encoding: gzip"} {
+		tags := make(map[string]bool)
+		for _, coding := range []string{"", "gzip"} {
+			accept := "Accept-Encoding: " + coding
 			resp, body := page(t, s, "GET", path, accept)
 			etag := resp.Header.Get("ETag")
+			tags[etag] = true
 			for name, value := range map[string]string{
 				"Content-Type": want[0], "Content-Security-Policy": want[1], "X-Content-Type-Options": "nosniff",
-				"X-RateLimit-Limit": "600", "Set-Cookie": "", "Content-Encoding": "",
+				"X-RateLimit-Limit": "600", "Set-Cookie": "", "Content-Encoding": coding,
 			} {
 				if got := strings.Join(resp.Header.Values(name), "\n"); resp.StatusCode != 200 || got != value {
 					t.Errorf("GET %s, %s: %d with %s %q, want 200 with %q", path, accept, resp.StatusCode, name, got, value)
 				}
 			}
-			if !bytes.Equal(body, plain) || path == "/openapi.json" && !bytes.Equal(body, s.document) {
+			if text := unzip(t, coding, body); !bytes.Equal(text, plain) || path == "/openapi.json" && !bytes.Equal(text, s.document) {
 				t.Errorf("GET %s, %s is not the file", path, accept)
 			}
 			again, none := page(t, s, "GET", path, accept, `If-None-Match: "x", W/`+etag)
@@ -80,6 +88,9 @@ func TestSite(t *testing.T) {
 			if failed.StatusCode != 412 || failed.Header.Get("Content-Encoding") != "" || !bytes.Contains(text, []byte("precondition_failed")) || failed.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("GET %s, %s, If-Match: %d %v %.50q, want a readable 412", path, accept, failed.StatusCode, failed.Header, text)
 			}
+		}
+		if len(tags) != 2 {
+			t.Errorf("the two codings of %s have the validators %v, want two", path, tags)
 		}
 	}
 }
@@ -102,4 +113,16 @@ func TestPathsOfTheSite(t *testing.T) {
 			want(t, s.Do(t, none(contract.Request{Method: method, Target: path + "?" + strings.Repeat("x", 8192)})), 414, "uri_too_long")
 		}
 	}
+}
+
+func unzip(t *testing.T, coding string, body []byte) []byte {
+	t.Helper()
+	if coding == "" {
+		return body
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	must(t, err)
+	text, err := io.ReadAll(z)
+	must(t, err)
+	return text
 }

@@ -59,7 +59,7 @@ func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request
 	}
 	answered, err := notModified(w, r, "")
 	if !answered && err == nil {
-		write(w, r, http.StatusOK, "application/json", body)
+		write(w, r, http.StatusOK, body)
 	}
 	return err
 }

@@ -120,7 +120,11 @@ func (c *Client) Read(from *bufio.Reader, octets string) (*Response, error) {
 	if resp.Close && resp.Header.Get("Connection") == "" {
 		resp.Header.Set("Connection", "close")
 	}
-	return &Response{Response: resp, Method: method, Target: target, Data: data}, nil
+	answer := &Response{Response: resp, Method: method, Target: target, Data: data}
+	if err := answer.decode(); err != nil {
+		return nil, fmt.Errorf("decoding the body: %w", err)
+	}
+	return answer, nil
 }
 
 // Check fails the test if resp is not what the service has promised.

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,8 @@ import (
 type Response struct {
 	*http.Response
 	Method, Target string // of the request
-	Data           []byte // the body
+	Data           []byte // the body, decoded
+	Encoded        []byte // the body as it was sent; nil: Data
 }
 
 // Error is the body of an error, in either form.
@@ -39,6 +41,31 @@ func (r *Response) Error() (Error, error) {
 		e.Message = e.Detail
 	}
 	return e.Error, nil
+}
+
+// decode sets Data from a body that was sent with a content coding.
+func (r *Response) decode() error {
+	switch coding := r.Header.Get("Content-Encoding"); {
+	case coding == "" || len(r.Data) == 0:
+		return nil
+	case coding != "gzip":
+		return fmt.Errorf("Content-Encoding is %q", coding)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(r.Data))
+	if err != nil {
+		return err
+	}
+	r.Encoded = r.Data
+	r.Data, err = io.ReadAll(z)
+	return err
+}
+
+// length returns the size of the body as it was sent.
+func (r *Response) length() int {
+	if r.Encoded != nil {
+		return len(r.Encoded)
+	}
+	return len(r.Data)
 }
 
 // Code returns the code of an error, or "" if there is none.

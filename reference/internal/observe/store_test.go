@@ -53,6 +53,16 @@ func TestMeasuredCalls(t *testing.T) {
 	if diff := cmp.Diff(want, sdk.calls(t)); diff != "" {
 		t.Errorf("measured calls, all answered (-want +got):\n%s", diff)
 	}
+	v, ok := measured.(store.PetsVersioner)
+	if !ok {
+		t.Fatal("the measured store has no PetsVersion")
+	}
+	if got, ok := v.PetsVersion(); !ok || got == 0 {
+		t.Errorf("PetsVersion = %d, %t, want that of the store", got, ok)
+	}
+	if _, ok := sdk.Store(struct{ store.Store }{db}).(store.PetsVersioner); ok {
+		t.Error("the measured store has a PetsVersion that its store does not have")
+	}
 }
 
 // stub is a store that answers with an error.

@@ -21,6 +21,9 @@
 // at a time: another one waits for five seconds at most. The file must be on a local
 // disk, as WAL requires.
 //
+// [Store.PetsVersion] tells whether any of them has written since an earlier call, so that a
+// server can keep what it has read.
+//
 // Writes to a file that was deleted or replaced while it is open would be lost without
 // an error. Therefore writes and [Store.Ping] check that the paths still name the files
 // that were opened, and fail until the original files are back.
@@ -87,11 +90,15 @@ type Store struct {
 	closed  atomic.Bool
 	writer  *writer
 	reads   *prepared
+	watch   *watch
 	files   *openedFiles
 	closers []func() error // in the order in which they were opened
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.PetsVersioner = (*Store)(nil)
+)
 
 // Open opens the database in the file at path. It creates a file that does not exist and
 // upgrades one of an older version. The directory must exist.
@@ -126,10 +133,17 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s.reads = &prepared{on: reads}
+	own, err := s.open(1, "query_only(1)")
+	if err != nil {
+		return nil, err
+	}
+	if s.watch, err = newWatch(own); err != nil {
+		return nil, s.explain("open", err)
+	}
 	if s.files, err = s.openedFiles(); err != nil {
 		return nil, err
 	}
-	s.writer.check = s.files.check
+	s.writer.check, s.writer.committed = s.files.check, s.watch.committed
 	return s, nil
 }
 

@@ -21,7 +21,9 @@ type writer struct {
 	prepared
 	conn *sql.Conn
 
-	check func() error // before and after each transaction; set before the first job
+	// Set before the first job.
+	check     func() error // before and after each transaction
+	committed func()       // after each transaction
 
 	jobs chan *job     // unbuffered: a job that was sent will be run
 	quit chan struct{} // closed to end the goroutine
@@ -169,7 +171,9 @@ func (w *writer) transact(batch []*job) (failed *job, err error) {
 			return j, nil
 		}
 	}
-	if _, err = w.exec(ctx, "COMMIT"); err != nil {
+	_, err = w.exec(ctx, "COMMIT")
+	w.committed() // even if it failed: its outcome can be unknown
+	if err != nil {
 		w.exec(ctx, "ROLLBACK")
 		return nil, fmt.Errorf("commit: %w", err)
 	}

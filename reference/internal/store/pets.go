@@ -96,6 +96,20 @@ type Pets interface {
 	ListPets(ctx context.Context, q ListQuery) (pets []Pet, more bool, err error)
 }
 
+// A PetsVersioner is a [Pets] that knows cheaply whether pets may have changed, so that
+// a caller can keep what it made of them. It is optional.
+type PetsVersioner interface {
+	// PetsVersion returns a number that stands for what is stored. Two calls return the
+	// same number only if this handle has committed no write between them, and other
+	// handles none until 10 milliseconds before the second call. So what was read after the
+	// first call is still what is stored, except for writes of other handles in those 10
+	// milliseconds. The number may change without a write, and is neither ordered nor
+	// stored. It costs far less than a query.
+	//
+	// If ok is false, the store cannot tell at the moment, and the caller must read.
+	PetsVersion() (version uint64, ok bool)
+}
+
 // An IdempotencyKey names a request that must take effect once, however often the
 // client sends it.
 type IdempotencyKey struct {
