@@ -121,7 +121,7 @@ func matches(lines []string, etag string, strong bool) bool {
 //	Accept-Encoding = #( codings [ weight ] )
 //	codings         = content-coding / "identity" / "*"
 func acceptsGzip(lines []string) bool {
-	gzip, identity, any := -1.0, -1.0, -1.0
+	gzip, identity, others := -1.0, -1.0, -1.0
 	for _, line := range lines {
 		for member := range strings.SplitSeq(line, ",") {
 			coding, weight, weighed := strings.Cut(member, ";")
@@ -138,12 +138,12 @@ func acceptsGzip(lines []string) bool {
 			case "identity":
 				identity = max(identity, q)
 			case "*":
-				any = max(any, q)
+				others = max(others, q)
 			}
 		}
 	}
 	if gzip < 0 {
-		gzip = any
+		gzip = others
 	}
 	return gzip > 0 && gzip >= identity
 }
