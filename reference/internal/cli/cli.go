@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +105,7 @@ func Run(args []string) int {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return o.failParse(err)
+		return o.failParse(err, args)
 	}
 	if command.Command() != "serve" {
 		defaultSignals() // a signal ends the other commands immediately
@@ -118,14 +119,24 @@ func Run(args []string) int {
 	return exitDone
 }
 
+// noValue is how kong says that a flag has no value, or another flag in place of one.
+var noValue = regexp.MustCompile(`: expected \w+ value but got ".*" \([^)]+\)(; perhaps try .*)?$`)
+
 // failParse reports arguments that cannot be parsed.
-func (o output) failParse(err error) int {
-	command := "petstore"
+func (o output) failParse(err error, args []string) int {
+	text, command, what := noValue.ReplaceAllString(err.Error(), ": needs a value$1"), "petstore", "arguments"
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
-		command += " " + e.Context.Selected().Path()
+		node := e.Context.Selected()
+		word, unexpected := strings.CutPrefix(text, "unexpected argument ")
+		if unexpected && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name) {
+			// The word stands where the name of a command would, and was taken for an
+			// argument of the default command.
+			text, what, node = "unknown command "+word, "commands", node.Parent
+		}
+		command = strings.TrimSpace("petstore " + node.Path())
 	}
-	o.printError(err)
-	o.say("Run \"%s --help\" for the arguments.", command)
+	o.printError(errors.New(text))
+	o.say("Run \"%s --help\" for the %s.", command, what)
 	return exitUsage
 }
 
