@@ -12,8 +12,8 @@ import (
 // A conduct is what the engine keeps of a subject that kept sending requests after it was
 // limited: its strikes and its last ban. Slot shows the bits.
 type conduct struct {
-	first   unixMilli // of the limited requests in a window; 0: none
-	strikes int
+	first   unixMilli    // of the limited requests in a window; 0: none
+	strikes int          // with strikes there is no length: they share bits
 	since   unixSecond   // from which on the strikes decay; 0 without strikes
 	level   int          // of the last ban; 0: none
 	until   unixSecond   // end of the last ban
@@ -190,8 +190,8 @@ func (c *conduct) excuses(d *ratelimit.Decision, lastEnd unixSecond) bool {
 	return c.expires >= lastEnd && c.withinGrace(timeOf(d), windowStart(d), d.Plan.Numbers().Grace)
 }
 
-// strike enters a request that was limited now into the conduct, in a window
-// that began at start. It reports whether the request is a strike,
+// strike enters a request that was limited now into the conduct, in a window that began at
+// start. The caller has made the conduct last until the last window ends. It reports whether the request is a strike,
 // and whether that starts a ban.
 func (c *conduct) strike(p ratelimit.Penalty, now instant, start unixSecond) (struck, banned bool) {
 	ms := now.millisecond()

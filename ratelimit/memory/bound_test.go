@@ -294,7 +294,7 @@ func testFewPlaces(t *testing.T, free int, group bool) {
 			_ = l.Ban(ctx, held, time.Minute, "") // finds no place, or takes one
 			_, _ = l.Unban(ctx, held)
 		}
-		s.searched = 0
+		s.looked = 0
 		err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))
 		if errors.Is(err, ratelimit.ErrUnavailable) {
 			refused++
@@ -304,8 +304,8 @@ func testFewPlaces(t *testing.T, free int, group bool) {
 		if i%20 == 0 && l.wrong() != "" {
 			t.Fatalf("call %d: %s", i, l.wrong())
 		}
-		if s.searched > maxSearched {
-			t.Fatalf("call %d looked at %d places, want %d at most", i, s.searched, maxSearched)
+		if s.looked > maxLooked {
+			t.Fatalf("call %d looked at %d places, want %d at most", i, s.looked, maxLooked)
 		}
 	}
 	if most := 100; free > 0 && refused > most {

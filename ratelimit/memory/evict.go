@@ -18,8 +18,8 @@ const (
 	// steps back by less than that finds every account as it was.
 	keepExpired = time.Minute
 
-	sampleSize  = 16             // slots compared to find the one that used least
-	maxSearched = 4 * blockSlots // slots searched for that
+	sampleSize = 16             // slots compared to find the one that used least
+	maxLooked  = 4 * blockSlots // slots looked at for that
 )
 
 // A capacity counts the slots that an engine may use.
@@ -115,7 +115,8 @@ func (s *segment) expiry(slot slot, m meter) instant {
 	return last.instant()
 }
 
-// heldUntil returns the time until which a slot in use must not be evicted; 0 if it may be.
+// heldUntil returns the time until which a slot in use must not be evicted. It may be evicted if
+// that is over.
 func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 	if m.isConduct() {
 		return s.expiry(slot, m)
@@ -138,9 +139,8 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 
 var errFull = fmt.Errorf("memory: %w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
 
-// makeRoom reports whether one more slot may be used, and counts it. At the bound
-// it evicts one for that. It never evicts one that is held. If it finds none, it
-// refuses.
+// makeRoom reports whether one more slot may be used, and counts it. At the bound it first
+// evicts one that is not held.
 func (s *segment) makeRoom(now instant) bool {
 	if s.capacity.claim() {
 		return true
@@ -148,9 +148,9 @@ func (s *segment) makeRoom(now instant) bool {
 	if now < s.roomTime { // the clock stepped back, and some may be held for less time
 		t := s.table.Load()
 		clear(t.held)
-		t.full = 0
+		t.allHeld = 0
 	}
-	s.roomTime, s.searched = now, 0
+	s.roomTime, s.looked = now, 0
 	for {
 		v := s.findVictim(now)
 		if !v.found {
@@ -168,7 +168,7 @@ type victim struct {
 	found   bool
 	at      uint64
 	expired bool
-	used    int64 // units in its longest window; with smooth quotas alone, seconds until its bucket is full
+	used    int64 // units in its longest window; with smooth quotas alone, seconds until its bucket is full; they are compared as they are
 }
 
 // A sample is what a search for room has found so far.
@@ -181,11 +181,12 @@ type sample struct {
 func (f *sample) isEnough() bool { return f.best.expired || f.size == sampleSize }
 
 func (f *sample) add(v victim) {
-	if v.found {
-		f.size++
-		if !f.best.found || v.expired || v.used < f.best.used {
-			f.best = v
-		}
+	if !v.found {
+		return
+	}
+	f.size++
+	if !f.best.found || v.expired || v.used < f.best.used {
+		f.best = v
 	}
 }
 
@@ -195,44 +196,44 @@ func (f *sample) add(v victim) {
 // blocks to the next one.
 func (s *segment) findVictim(now instant) victim {
 	t := s.table.Load()
-	if t.full > now {
+	if t.allHeld > now {
 		return victim{}
 	}
 	var found sample
-	for passed := uint64(0); passed < t.slots+blockSlots && !found.isEnough(); {
+	for seen := uint64(0); seen < t.slots+blockSlots && !found.isEnough(); { // once around the table
 		at := s.roomHand % t.slots
 		block := at / blockSlots
 		end := min((block+1)*blockSlots, t.slots)
-		passed += end - at
+		seen += end - at
 		if at > block*blockSlots { // the last search ended inside the block
-			s.searchBlock(t, at, end, now, &found)
+			s.searchSlots(t, at, end, now, &found)
 			continue
 		}
 		if t.held[block] > now {
 			s.roomHand = end
 			continue
 		}
-		if s.searched+blockSlots > maxSearched {
+		if s.looked+blockSlots > maxLooked {
 			break
 		}
-		t.held[block] = s.searchBlock(t, at, end, now, &found)
+		t.held[block] = s.searchSlots(t, at, end, now, &found)
 	}
 	if !found.best.found {
-		t.full = slices.Min(t.held)
+		t.allHeld = slices.Min(t.held)
 	}
 	return found.best
 }
 
-// searchBlock adds the slots of a block from at to the sample until that is enough. It returns
-// until when all of them are held; 0 if one is not.
-func (s *segment) searchBlock(t *table, at, end uint64, now instant, found *sample) (held instant) {
+// searchSlots adds the slots of a block from at to its end to the sample, until that is enough. It
+// returns until when all of them are held; 0 if one is not, or if it ended before.
+func (s *segment) searchSlots(t *table, at, end uint64, now instant, found *sample) (held instant) {
 	held = math.MaxInt64
 	for ; at < end; at++ {
 		if found.isEnough() {
 			return 0
 		}
 		s.roomHand = at + 1
-		s.searched++
+		s.looked++
 		v, until := s.candidate(t, at, now)
 		found.add(v)
 		held = min(held, until)

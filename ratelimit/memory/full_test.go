@@ -89,7 +89,7 @@ func (l *Limiter) wrong() string {
 	s, now := &l.segments[0], l.clock.now()
 	t, layouts := s.table.Load(), map[int]int{}
 	for i := range t.slots {
-		slot, held := t.slot(i), max(t.held[i/blockSlots], t.full)
+		slot, held := t.slot(i), max(t.held[i/blockSlots], t.allHeld)
 		m := slot.meter()
 		if slot.hash() == 0 {
 			continue

@@ -84,6 +84,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"more than the most":  {5, 120, 2, 128, 128, 128, 128, 128, 128, 128, 32, 2},
 		"a time before 1970":  {5, 119, 2, 2, 0},
 		"a negative end":      {5, 120, 2, 2, 1},
+		"rounded up by more":  {5, 119, 2, 128, 128, 128, 128, 32, 2}, // than a second
 		"a record's data":     {6, 2, 0, 2, 2, 0, 2, 2},
 	} {
 		l := newLimiter(t, opts)

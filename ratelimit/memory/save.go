@@ -223,11 +223,11 @@ func (s *segment) encode(slot slot, m meter) Record {
 
 // The first byte of a Record's Data says what it is about. Two bytes follow that depend on the key and
 // the secret, by which an engine with another secret knows the record as not its own. Then
-// come variable-length integers: of an account the length, limit, used and end of each
+// come variable-length integers: of an account the kind in seconds, limit, used and end of each
 // window, as a window has them; of conduct its fields, then the length of the reason and the
 // reason if the ban has one of its own, and then the name of the subject if it has a ban. A
 // window that has not begun has the limit savedNotBegun. A window with this number as its limit
-// has one more, which decodeAccount rounds down.
+// has one more, which decode rounds down again.
 const (
 	dataAccount   = 5
 	dataConduct   = 6
@@ -292,7 +292,7 @@ func (w *window) decode(data []byte) []byte {
 	if limit == savedNotBegun {
 		w.limit = notBegun
 	}
-	if w.isSmooth() && w.end == 0 && w.used > 0 { // no time is before 1970
+	if w.isSmooth() && (w.end == 0 && w.used > 0 || w.used >= 1<<32) { // no time is before 1970, or by more rounded up
 		return nil
 	}
 	return data

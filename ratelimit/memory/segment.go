@@ -21,7 +21,7 @@ type segment struct {
 	clockHand  uint64  // the slot at which the next sweep begins
 	roomHand   uint64  // the slot at which the next search for room begins
 	roomTime   instant // the latest time at which table.held was written
-	searched   int     // how many slots that search has passed
+	looked     int     // at how many slots the last makeRoom has looked, at most maxLooked
 	generation uint32  // how many subjects were reset or evicted
 	names      names
 	returns    map[bucketKey][]gcra.Return

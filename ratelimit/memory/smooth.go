@@ -45,7 +45,7 @@ func (w *window) setFull(t gcra.Time, now instant) {
 	w.setRounded(rounded)
 }
 
-// heldUntil returns the time until which half of the limit is used; 0 if less is.
+// heldUntil returns the time until which half of the limit is used, which is over if less is.
 func (w *window) heldUntil() unixSecond {
 	switch {
 	case w.isSmooth():
@@ -105,21 +105,30 @@ func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
 	d.States[i].Reset, d.Receipt.Rounded[i] = int64(w.end), w.rounded()
 }
 
-// adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
+// adjustSmooth makes the charge d cost so many units more of its i-th quota, or less if they are
+// negative.
 func (s *subject) adjustSmooth(d *ratelimit.Decision, i int, units int64) {
-	kind, b, now := kindOf(d.Plan, i), d.Plan.Numbers().Bucket(i), gcra.At(int64(s.now))
-	if units < 0 && s.account.window(kind) == nil {
-		return
-	}
-	w := s.account.openBucket(d.Plan, i, b)
-	if units > 0 {
+	b, now := d.Plan.Numbers().Bucket(i), gcra.At(int64(s.now))
+	switch {
+	case units > 0:
+		w := s.account.openBucket(d.Plan, i, b)
 		w.setFull(b.Limited(b.Charged(b.Limited(w.full(), now), units), now), s.now)
-		return
+	case s.account.window(kindOf(d.Plan, i)) != nil:
+		s.giveBackSmooth(d, i, -units)
 	}
-	key, cost := bucketKey{s.hash, kind}, min(d.Cost, fixedwindow.MaxUnits)
-	span := b.Span(cost) - b.Span(cost+units)
-	full, given := b.GiveBack(w.full(), now, gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i]), span, s.returns[key])
-	if len(given) > 0 && s.keepReturns(key, given) {
+}
+
+// giveBackSmooth gives units of the charge d back to its i-th quota, which is smooth and whose
+// bucket is not full. Without room to keep that return, it gives back nothing.
+func (s *subject) giveBackSmooth(d *ratelimit.Decision, i int, units int64) {
+	b, now := d.Plan.Numbers().Bucket(i), gcra.At(int64(s.now))
+	w := s.account.openBucket(d.Plan, i, b)
+	cost := min(d.Cost, fixedwindow.MaxUnits)
+	span := b.Span(cost) - b.Span(cost-units)
+	charge := gcra.ChargeOf(d.Time, d.States[i].Reset, d.Receipt.Rounded[i])
+	key := bucketKey{s.hash, kindOf(d.Plan, i)}
+	full, returns := b.GiveBack(w.full(), now, charge, span, s.returns[key])
+	if len(returns) > 0 && s.keepReturns(key, returns) {
 		w.setFull(full, s.now)
 	}
 }
@@ -133,7 +142,7 @@ type bucketKey struct {
 
 // keepReturns reports whether there is room to keep the returns of a bucket. It drops some of those
 // that do not matter any more.
-func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
+func (s *subject) keepReturns(key bucketKey, returns []gcra.Return) bool {
 	checked := 0
 	for old, r := range s.returns { // begins anywhere
 		if checked++; instant(r[len(r)-1].At.Nanos()).add(2*old.kind.Length()+keepExpired) <= s.now {
@@ -146,7 +155,7 @@ func (s *subject) keepReturns(key bucketKey, given []gcra.Return) bool {
 	if _, found := s.returns[key]; !found && len(s.returns) >= subjectsInSegment {
 		return false
 	}
-	s.returns[key] = given
+	s.returns[key] = returns
 	return true
 }
 
@@ -172,7 +181,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint 
 		} else {
 			slot.setMeter(layout.endCharge(slot, m, d))
 		}
-		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // inspect may have set others
+		d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // refuse may have tried with an earlier time
 		d.StrikesLeft = engine.Of(d.Plan).Strikes()
 		engine.Complete(d)
 		return true, 0

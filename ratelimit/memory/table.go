@@ -14,7 +14,8 @@ type table struct {
 	slots  uint64
 	stride uint64    // words in a slot
 	held   []instant // by block: before that time no slot can make room; 0: not known
-	full   instant   // the first of these times, or an earlier one
+
+	allHeld instant // the first of these times, or an earlier one
 
 	bansSince atomic.Int64 // Unix seconds; no ban that a meter has began later
 }
@@ -101,7 +102,7 @@ func (t *table) distance(i, j uint64) uint64 {
 // release notes until when slot i is held, at most.
 func (t *table) release(i uint64, until instant) {
 	held := &t.held[i/blockSlots]
-	*held, t.full = min(*held, until), min(t.full, until)
+	*held, t.allHeld = min(*held, until), min(t.allHeld, until)
 }
 
 // remove empties slot i, and moves back the slots behind it that it displaced.

@@ -42,7 +42,7 @@ func TestMovedSlotsMakeRoom(t *testing.T) {
 		i, _ := table.find(h)
 		table.slot(i).setHash(h)
 	}
-	table.held[0], table.held[1], table.full = 20, 10, 10
+	table.held[0], table.held[1], table.allHeld = 20, 10, 10
 	table.remove(blockSlots - 1)
 	if table.held[0] != 10 || table.held[1] != 10 {
 		t.Errorf("a slot moved from a block that is held until 10 to one until 20: %v", table.held)

@@ -8,8 +8,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// Take implements [ratelimit.Limiter]. It never waits for anything but other
-// calls of Take, and ignores ctx.
+// Take implements [ratelimit.Limiter]. It waits for nothing but short locks, and ignores ctx.
 func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	if plan == nil || engine.Of(plan).Len() == 0 || cost < 1 || subject == "" {
 		return engine.Decide(subject, plan, cost)
@@ -39,7 +38,7 @@ const maxLate = time.Second
 
 // refuse decides without the lock about a request that admit did not admit. If what refuses
 // it ends soon, the exact time decides, and may still admit it. It reports whether d is the
-// decision. roomAt is as in admit.
+// decision. roomAt is from when on a smooth quota has room; 0: not known.
 func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, roomAt instant) (decided bool) {
 	if roomAt == 0 || roomAt.since(timeOf(d)) >= maxLate {
 		if l.inspect(t, slot, h, d) != refused {
@@ -86,7 +85,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *membe
 			joint.meter, after = m, m.withPending()
 		}
 		if slot.swap(m, after) {
-			d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // inspect may have set others
+			d.Outcome, d.BanEnds, d.RetryAfter = ratelimit.Allowed, 0, 0 // refuse may have tried with an earlier time
 			d.StrikesLeft = engine.Of(d.Plan).Strikes()
 			return true, 0
 		}

@@ -48,7 +48,7 @@ type member struct {
 	hash   uint64
 	table  *table
 	at     uint64 // where the account is
-	meter  meter  // of the slot, before the charge was pending or the slot inspected
+	meter  meter  // of the slot, before its charge was pending, or when it was inspected
 	smooth bool   // the charge that is pending is of a slot with buckets
 }
 
@@ -60,7 +60,7 @@ func (m *member) slot() slot { return m.table.slot(m.at) }
 // for anything, so that a holder of a lock that meets one waits for it. If a
 // smooth quota refuses the group, it also returns from when on that has room.
 func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, roomAt instant) {
-	last, pending := len(group)-1, 0
+	last, made := len(group)-1, 0 // made are pending
 	for i := range group {
 		m := &group[i]
 		joint := m
@@ -72,21 +72,26 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		if !admitted {
 			break
 		}
-		pending = min(i+1, last)
+		made = min(i+1, last)
 	}
-	for i := range pending {
-		m, d := &group[i], &decisions[i]
-		switch {
-		case !admitted:
-			clear(d.Receipt.Others[:])
-		case m.smooth:
-			m.meter = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)
-		default:
-			m.meter = m.meter.charged(d.Cost)
-		}
-		m.slot().setMeter(m.meter)
+	for i := range made {
+		l.endPending(&group[i], &decisions[i], admitted)
 	}
 	return admitted, roomAt
+}
+
+// endPending makes the pending charge of a member, or takes it back.
+func (l *Limiter) endPending(m *member, d *ratelimit.Decision, admitted bool) {
+	after := m.meter
+	switch {
+	case !admitted:
+		clear(d.Receipt.Others[:])
+	case m.smooth:
+		after = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)
+	default:
+		after = m.meter.charged(d.Cost)
+	}
+	m.slot().setMeter(after)
 }
 
 // refuseAll is refuse for a group.

@@ -78,7 +78,7 @@ var mutants = []mutant{
 		"m := slot.settled()", "m := slot.meter()",
 		"a new subject at the bound, beside a take of one with a full bucket"},
 	{"a group that does not write its buckets",
-		"m.meter = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)", "m.meter = m.meter.charged(d.Cost)",
+		"after = l.layouts.get(m.meter.layout()).endCharge(m.slot(), m.meter, d)", "after = m.meter.charged(d.Cost)",
 		"a group beside takes of smooth quotas by one caller"},
 }
 
