@@ -186,6 +186,56 @@ func TestThoseThatUsedLeastGiveWay(t *testing.T) {
 	}
 }
 
+// What is compared is the share of a quota, which windows and buckets of any plan have.
+func TestTheSmallestShareGivesWay(t *testing.T) {
+	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan {
+		return ratelimit.MustPlan("p", ratelimit.Penalty{}, quotas...)
+	}
+	buckets := plan(ratelimit.PerMinute(60).Smooth(60), ratelimit.PerDay(1000).Smooth(1000))
+	mixed := plan(ratelimit.PerDay(1000).Smooth(1000), ratelimit.PerMinute(60))
+	small, large := plan(ratelimit.PerHour(10)), plan(ratelimit.PerHour(1000))
+	type use struct {
+		plan  *ratelimit.Plan
+		units int64
+		then  time.Duration
+	}
+	for name, test := range map[string]struct {
+		goes, stays use
+	}{
+		"a bucket that fills in a day":      {use{buckets, 1, 0}, use{buckets, 20, time.Minute}},
+		"a bucket that is full again":       {use{buckets, 25, time.Minute}, use{buckets, 20, 0}},
+		"a bucket beside a window":          {use{large, 15, 0}, use{mixed, 20, time.Minute}},
+		"a window that is over":             {use{mixed, 20, time.Minute}, use{mixed, 5, 0}},
+		"units of a large and a small plan": {use{large, 300, 0}, use{small, 4, 0}},
+		"units of a small and a large plan": {use{small, 4, 0}, use{large, 450, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := ratelimittest.NewClock(noonSharp())
+			l := newLimiter(t, Options{MaxSubjects: 2, Now: clock.Now})
+			uses := map[string]use{"goes": test.goes, "stays": test.stays}
+			order := []string{"stays", "goes"}
+			if test.goes.then > 0 {
+				slices.Reverse(order)
+			}
+			for _, subject := range order {
+				u := uses[subject]
+				takeUnits(t, l, subject, u.plan, u.units)
+				clock.Set(clock.Now().Add(u.then))
+			}
+			takeUnits(t, l, "new", large, 499)
+			for subject, u := range uses {
+				is, err := l.Peek(ctx, subject, u.plan)
+				must(t, err)
+				fresh, err := l.Peek(ctx, "unknown", u.plan)
+				must(t, err)
+				if gone := is.States == fresh.States; gone != (subject == "goes") {
+					t.Errorf("%s: its usage was replaced: %v", subject, gone)
+				}
+			}
+		})
+	}
+}
+
 var minutePlan = ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 
 // Evicted counts subjects that were forgotten before their time. A subject whose

@@ -22,8 +22,8 @@
 // used 2³² units or more of a window, up to 4,096 subjects take 8 to 10 bytes more.
 // Refunds under a smooth quota take up to 1 KB.
 //
-// When MaxSubjects is reached, a new subject replaces one of a sample: one without an
-// open window or, if there is none, the one that has used least. The engine looks at
+// When MaxSubjects is reached, a new subject replaces one of a sample: one without an open
+// window, or else the one that has used the smallest share of any quota. The engine looks at
 // 128 places at most, other ones each time, and never replaces a subject
 //
 //   - that is banned,
@@ -49,5 +49,5 @@
 //
 // # Restarts
 //
-// [Open] keeps usage and bans in a file, [Limiter.Save] and [Limiter.Load] in a database.
+// [Open] keeps the state in a file, [Limiter.Save] and [Limiter.Load] in a database.
 package memory

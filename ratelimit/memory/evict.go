@@ -168,7 +168,7 @@ type victim struct {
 	found   bool
 	at      uint64
 	expired bool
-	used    int64 // units in its longest window; with smooth quotas alone, seconds until its bucket is full; they are compared as they are
+	used    float64 // the largest share of a limit or burst that it has used, less than half
 }
 
 // A sample is what a search for room has found so far.
@@ -191,7 +191,7 @@ func (f *sample) add(v victim) {
 }
 
 // findVictim returns a slot that has expired or else, of a sample of those that are
-// not held, the one that used least. It passes over blocks in which all are held, and ends
+// not held, the one that used the smallest share of any quota. It passes over blocks in which all are held, and ends
 // rather than search a part of a block, so that each search that finds none leaves fewer
 // blocks to the next one.
 func (s *segment) findVictim(now instant) victim {
@@ -258,9 +258,13 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 	if until := s.heldUntil(slot, m, now); until > now {
 		return victim{}, until
 	}
+	v = victim{found: true, at: i}
 	layout := s.layouts.get(m.layout()) // of an account: conduct is held until it expires
-	longest := layout.anyWindow(layout.n-1, slot, m.withCount())
-	return victim{found: true, at: i, used: longest.amount(now)}, 0
+	for k := range layout.n {
+		w := layout.anyWindow(k, slot, m.withCount())
+		v.used = max(v.used, w.share(now))
+	}
+	return v, 0
 }
 
 // evict empties the slot of a victim, which then counts as used by another. It

@@ -56,12 +56,16 @@ func (w *window) heldUntil() unixSecond {
 	return 0
 }
 
-// amount is what eviction compares: the units used, or the seconds until a bucket is full.
-func (w *window) amount(now instant) int64 {
-	if w.isSmooth() {
-		return int64(w.end - now.second())
+// share returns how much of its limit a window has used, or of its burst a bucket; 0 once it is
+// over.
+func (w *window) share(now instant) float64 {
+	switch {
+	case !w.inUse(now):
+		return 0
+	case w.isSmooth():
+		return float64(w.end.since(now.second())) * fillUnitsInSecond / float64(w.limit)
 	}
-	return w.used
+	return float64(w.used) / float64(w.limit)
 }
 
 // latestEnd returns the latest end that a window may have.
