@@ -31,6 +31,7 @@ type part struct {
 // their own, so that what is seen of them is their locks; and so has Redis.
 var parts = []part{
 	{bench: "^Benchmark(Take|Smooth|Pairs|Middleware|Gate)$", cpu: "1"},
+	{bench: "^BenchmarkFirst$", cpu: "1", once: true},
 	{bench: "^BenchmarkParallel$", cpu: "2"},
 	{bench: "^BenchmarkTurnover$/^keys=1M$", cpu: "2"},
 	{bench: "^Benchmark(Redis|SmoothRedis|PairsRedis)$", cpu: "2", plain: true},

@@ -86,10 +86,18 @@ var all = []table{
 		peers: inMemory,
 		columns: []column{
 			ns("hot key", "Take/case=hot/peer=%s"), ns("10 thousand keys", "Take/case=10k/peer=%s"),
-			ns("1 million keys", "Take/case=1M/peer=%s"), ns("denied", "Take/case=denied/peer=%s"),
+			ns("1 million keys", "Take/case=1M/peer=%s"), ns("denied", "Take/case=denied/peer=%s"), ns("denied, 10 thousand keys", "Take/case=denied10k/peer=%s"),
 			value("allocations", "Take/case=hot/peer=%s", 1, "allocs/op"),
 		},
 		after: (*samples).writeBanned,
+	},
+	{
+		title: "The first request of a window",
+		text:  "The same for a request of a key that has sent none in the window, which is a second here. Most callers of most services send less than one request a window.",
+		peers: inMemory,
+		columns: []column{
+			ns("10 thousand keys", "First/case=10k/peer=%s"), ns("1 million keys", "First/case=1M/peer=%s"),
+		},
 	},
 	{
 		title: "Smooth quotas",
