@@ -85,7 +85,7 @@ func (t *table) peekConduct(h uint64, now instant, c *conduct) bool {
 // ban that began after now is left to the conduct: the clock stepped back, which may end it.
 func (t *table) peekBan(m meter, now instant) unixSecond {
 	ends := m.banEnd()
-	if !m.has(banned) || ends.instant() <= now || now.secondUp() < unixSecond(t.bansSince.Load()) {
+	if m.conduct() != banned || ends.instant() <= now || now.secondUp() < unixSecond(t.bansSince.Load()) {
 		return 0
 	}
 	return ends

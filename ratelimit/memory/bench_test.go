@@ -104,6 +104,30 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
+// BenchmarkFirst measures the first request of each subject in a window.
+func BenchmarkFirst(b *testing.B) {
+	for _, bench := range []takeBench{{"hot", roomy, 1}, {"10k", roomy, 10_000}, {"1M", roomy, 1_000_000}} {
+		b.Run(bench.name, func(b *testing.B) {
+			now := time.Unix(1_800_000_000, 0)
+			l, n := newLimiter(b, Options{Now: func() time.Time { return now }}), newNamer(bench.subjects)
+			i := uint64(0)
+			next := func() {
+				spend(l, n.name(i*7919%bench.subjects), bench.plan) // each once, in no order of the table
+				if i++; i == bench.subjects {
+					i, now = 0, now.Add(time.Minute)
+				}
+			}
+			for range bench.subjects {
+				next()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				next()
+			}
+		})
+	}
+}
+
 // BenchmarkRare measures what is not the common case and must not cost many
 // times as much.
 func BenchmarkRare(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	insertSteps = 4 // slots swept for each new one
-	rollSteps   = 1 // slots swept when a window begins
+	insertSteps = 4  // slots swept for each new one
+	rollSteps   = 16 // slots swept when the lock begins a window; see begin
 
 	// keepExpired is how long a slot is kept after it has expired. A clock that
 	// steps back by less than that finds every account as it was.
@@ -127,7 +127,7 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 		w := layout.anyWindow(i, slot, m.withCount())
 		end = max(end, w.heldUntil())
 	}
-	if m.has(checkConduct) {
+	if m.conduct() >= checkConduct {
 		c, _ := s.table.Load().conduct(slot.hash(), now)
 		end = max(end, c.banEnds(now))
 		if c.strikes > 0 {

@@ -142,23 +142,24 @@ func (s *subject) write(flags meter) {
 	s.setMeter(slot, newMeter(s.account.count, s.number)|flags|s.meter&(stored|dirty))
 }
 
-// setMeter puts the meter into the slot, which is frozen, with the end of the ban that the
-// conduct has, if it is not by hand, and with checkConduct if an admission must read the
-// conduct. Conduct that has expired, and a ban that is over, count as well, since the clock
-// may step back.
+// setMeter puts the meter into the slot, which is frozen, with what it says of conduct, and with
+// the end of a ban that is not by hand. Conduct that has expired, and a ban that is over, count
+// as well, since the clock may step back.
 //
-// An admission under the lock drops conduct that has expired. At the end of a window the
-// lock is taken. So only conduct that expires before that must be read.
+// An admission under the lock drops conduct that has expired. If there is conduct, the first
+// request of a window takes the lock. So others must read only what expires before that.
 func (s *subject) setMeter(slot slot, m meter) {
-	c, found := s.conduct(0)
-	if c.changesOnAdmission() || found && s.account.reaches(c.expires) {
-		m |= checkConduct
-	}
-	if c.length > 0 && c.cause == byStrikes { // of a ban by hand the conduct has the reason
+	m &^= conductMask
+	switch c, found := s.conduct(0); {
+	case c.length > 0 && c.cause == byStrikes: // of a ban by hand the conduct has the reason
 		s.layouts.get(m.layout()).rebase(slot, m.count())
 		m = m&(countUnit-1) | banned | meter(c.until)*countUnit
 		bansSince := &s.table.Load().bansSince
 		bansSince.Store(max(bansSince.Load(), int64(c.until.add(-c.length))))
+	case c.changesOnAdmission() || found && s.account.reaches(c.expires):
+		m |= checkConduct
+	case found:
+		m |= quietConduct
 	}
 	slot.setMeter(m.after(slot.meter()))
 	s.noteHeld(s.hash) // its ban may end earlier now

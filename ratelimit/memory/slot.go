@@ -12,14 +12,14 @@ import (
 //
 //	        63                             32 31      18 17 16 15 14 13           0
 //	word 0 | hash of the subject; even; 0 in an empty slot                         |
-//	word 1 | count                           | version  | b| s| d| c| layout       | the meter
+//	word 1 | count                           | version  | s| d| c   | layout       | the meter
 //	word 2 | count when the window began     | end of the window, Unix seconds     |
 //	word 3 | count when the window began     | end of the window, Unix seconds     |
 //
 // Conduct (type conduct explains its fields):
 //
 //	word 0 | hash of the subject, plus 1                                           |
-//	word 1 | expires, Unix seconds           | version  | 0| s| d| 0| conductLayout |
+//	word 1 | expires, Unix seconds           | version  | s| d| 0   | conductLayout |
 //	word 2 | first, Unix milliseconds (42 bits)    | level (8)  | strikes (14)     |
 //	word 3 | until, Unix seconds             | since; or cause (2), length (30)    |
 //
@@ -30,9 +30,9 @@ import (
 // window has used is the count less the count when it began, so that one
 // compare-and-swap of the meter charges a request to every window.
 //
-// From a ban until the next admission or strike the flag b is set. The upper half of the meter
-// is then the end of the ban, in Unix seconds, and the count is 0. So a banned subject is
-// refused before its conduct is read.
+// From a ban until the next admission or strike the upper half of the meter is the end of the
+// ban, in Unix seconds, and the count is 0. So a banned subject is refused before its conduct
+// is read.
 //
 // A wide window, of which 2³² units or more are used, has a second word behind the words of
 // all windows. It holds the units that were used when the account was last written under the
@@ -116,28 +116,38 @@ type meter uint64
 
 const (
 	frozen        = meter(1<<14 - 1) // in place of a layout: the slot is being changed
-	pending       = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll and admitSmooth
+	pending       = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll, begin and admitSmooth
 	conductLayout = meter(1<<14 - 3) // in place of a layout: the slot holds conduct
 	maxLayouts    = int(conductLayout)
 
-	checkConduct = meter(1 << 14) // c: an admission must read the conduct first
-	dirty        = meter(1 << 15) // d: changed since the last Save
-	stored       = meter(1 << 16) // s: was saved or loaded, so that Save must report its end
-	banned       = meter(1 << 17) // b: has the end of a ban in place of the count
+	dirty  = meter(1 << 16) // d: changed since the last Save
+	stored = meter(1 << 17) // s: was saved or loaded, so that Save must report its end
 
 	versionUnit = meter(1 << 18)
 	versionMask = meter(1<<32 - 1<<18)
 	countUnit   = meter(1 << 32)
 )
 
+// What an account says of its conduct (c), in the order of what an admission must do.
+const (
+	noConduct    = meter(iota << 14) // there is none
+	quietConduct                     // the first request of a window must read it
+	checkConduct                     // every admission must read it first
+	banned                           // as checkConduct, and the end of the ban is in place of the count
+
+	conductMask = banned
+)
+
 func newMeter(count uint32, layout int) meter { return meter(count)*countUnit | meter(layout) }
 
-// The upper half is one of these, as the flag of a ban and the layout say.
+// The upper half is one of these, as conduct and layout say.
 func (m meter) count() uint32       { return uint32(m / countUnit) }
 func (m meter) banEnd() unixSecond  { return unixSecond(m.count()) }
 func (m meter) expires() unixSecond { return unixSecond(m.count()) } // of conduct
 
+func (m meter) version() int     { return int(m & versionMask / versionUnit) }
 func (m meter) layout() int      { return int(m & frozen) }
+func (m meter) conduct() meter   { return m & conductMask }
 func (m meter) has(f meter) bool { return m&f != 0 }
 func (m meter) isFrozen() bool   { return m&frozen >= pending } // or pending
 func (m meter) isPending() bool  { return m&frozen == pending }
@@ -145,8 +155,8 @@ func (m meter) isConduct() bool  { return m&frozen == conductLayout }
 
 // withCount returns m with the count in place of the end of a ban.
 func (m meter) withCount() meter {
-	if m.has(banned) {
-		return m & (countUnit - 1) &^ banned
+	if m.conduct() == banned {
+		return m&(countUnit-1)&^conductMask | checkConduct
 	}
 	return m
 }

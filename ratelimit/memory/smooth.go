@@ -169,7 +169,7 @@ func (s *subject) keepReturns(key bucketKey, returns []gcra.Return) bool {
 func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt instant) {
 	for {
 		m := slot.meter()
-		if slot.hash() != h || m.has(checkConduct) {
+		if slot.hash() != h || m.conduct() >= checkConduct {
 			return false, 0
 		}
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none

@@ -95,24 +95,31 @@ func TestTablesStaySmall(t *testing.T) {
 // A table gives memory back when its subjects are gone: at least four slots of ten
 // are in use, or the table is one of the smallest.
 func TestTablesShrink(t *testing.T) {
-	clock := ratelimittest.NewClock(noonSharp())
-	l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
-	s := &l.segments[0]
-	for i := range 4000 {
-		takeUnits(t, l, strconv.Itoa(i), plan, 1)
-	}
-	if n := s.table.Load().slots; n < 4000 {
-		t.Fatalf("4000 subjects are held in %d slots", n)
-	}
-	for hour := range 40 {
-		clock.Set(clock.Now().Add(time.Hour))
-		for i := range 100 {
-			takeUnits(t, l, fmt.Sprint(hour, " ", i), plan, 1)
-		}
-	}
-	if n := s.table.Load().slots; n > 2*minSlots && s.used*100 < n*emptiest {
-		t.Errorf("%d of %d slots are in use hours after all but a few subjects left, want %d%% at least", s.used, n, emptiest)
+	for name, subject := range map[string]func(hour, i int) string{
+		"a few new ones come":  func(hour, i int) string { return fmt.Sprint(hour, " ", i) },
+		"a few of them remain": func(_, i int) string { return strconv.Itoa(i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := ratelimittest.NewClock(noonSharp())
+			l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
+			s := &l.segments[0]
+			for i := range 4000 {
+				takeUnits(t, l, strconv.Itoa(i), plan, 1)
+			}
+			if n := s.table.Load().slots; n < 4000 {
+				t.Fatalf("4000 subjects are held in %d slots", n)
+			}
+			for hour := range 80 {
+				clock.Set(clock.Now().Add(time.Hour))
+				for i := range 100 {
+					takeUnits(t, l, subject(hour, i), plan, 1)
+				}
+			}
+			if n := s.table.Load().slots; s.used > 400 || n > 2*minSlots && s.used*100 < n*emptiest {
+				t.Errorf("%d of %d slots are in use days after all but a few subjects left, want %d%% at least, and 400 at most", s.used, n, emptiest)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	if i, found := t.find(h); found {
 		slot := t.slot(i)
 		admitted, roomAt := l.admit(slot, h, &d, nil)
-		if admitted || l.refuse(t, slot, h, &d, roomAt) {
+		if admitted || l.begin(slot, h, &d) || l.refuse(t, slot, h, &d, roomAt) {
 			return d, nil
 		}
 	}
@@ -66,7 +66,7 @@ func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, r
 func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, joint *member) (admitted bool, roomAt instant) {
 	for {
 		m := slot.meter()
-		if m.has(checkConduct) || slot.hash() != h {
+		if m.conduct() >= checkConduct || slot.hash() != h {
 			return false, 0
 		}
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
@@ -129,6 +129,51 @@ func (l *layout) hasRoom(slot slot, m meter, d *ratelimit.Decision) bool {
 	return i == plan.Len() // otherwise the slot lacks a window of the plan
 }
 
+// begin is admit for the first request of a window: without the lock it begins the windows of
+// the plan that are over. It leaves to the lock every other plan than that of the account, a
+// subject with conduct, and one request of 16, for which the lock sweeps.
+func (l *Limiter) begin(slot slot, h uint64, d *ratelimit.Decision) (admitted bool) {
+	m := slot.meter()
+	layout := l.layouts.get(m.layout()) // of a frozen slot: none
+	plan := engine.Of(d.Plan)
+	if slot.hash() != h || m.conduct() != noConduct || m.version()%rollSteps == 0 || layout.n != plan.Len() || !layout.isPlain() {
+		return false
+	}
+	var words [engine.MaxQuotas]windowWord
+	var least int64
+	var latest unixSecond
+	for i := range layout.n {
+		if !slot.has(i) || kindOf(d.Plan, i) != layout.kinds[i] {
+			return false
+		}
+		w, limit := layout.window(i, slot, m), plan.Limit(i)
+		switch {
+		case w.end.instant() <= timeOf(d) && w.limit == roundLimit(limit):
+			w.used, w.end = 0, unixSecond(plan.WindowEnd(i, d.Time))
+		case limit < w.limit || !w.open(timeOf(d)):
+			return false
+		}
+		left := limit - w.used - d.Cost
+		if left < 0 || !w.fits(d.Cost) {
+			return false
+		}
+		if i == 0 || left < least || left == least && w.end > latest {
+			d.Applicable, least, latest = i, left, w.end
+		}
+		d.States[i] = ratelimit.State{Remaining: left, Reset: int64(w.end)}
+		words[i] = newWindowWord(m.count()-uint32(w.used), w.end)
+	}
+	if !slot.swap(m, m.withPending()) {
+		return false
+	}
+	for i := range layout.n {
+		slot.setWindow(i, words[i])
+	}
+	slot.setMeter(m.charged(d.Cost).after(m))
+	d.Outcome, d.StrikesLeft = ratelimit.Allowed, plan.Strikes()
+	return true
+}
+
 // others puts the windows of other plans, which the charge d reaches too, into it.
 func (l *layout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
@@ -163,7 +208,7 @@ func (l *Limiter) inspect(t *table, slot slot, h uint64, d *ratelimit.Decision) 
 	var c conduct
 	mayStrike := roomAt > 0 && engine.Of(d.Plan).Strikes() > 0
 	now, banEnds := timeOf(d), t.peekBan(m, timeOf(d))
-	if banEnds == 0 && (mayStrike || m.has(checkConduct)) {
+	if banEnds == 0 && (mayStrike || m.conduct() >= checkConduct) {
 		if !t.peekConduct(h, now, &c) {
 			return unclear // without conduct, the request may be a strike
 		}
