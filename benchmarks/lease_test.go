@@ -4,10 +4,13 @@ package benchmarks
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -83,6 +86,58 @@ func BenchmarkLease(top *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkLeaseRate makes so many requests a second for ten thousand subjects, Zipf, for five
+// seconds after five that are not counted. cpu-ns is the processor time of a request, in this
+// process and in Redis, and questions are the calls of Redis for 1000 requests.
+func BenchmarkLeaseRate(top *testing.B) {
+	client := startRedis(top)
+	half := scaled(5 * time.Second)
+	p := plan(100_000, roomy)
+	for _, rate := range []int{10_000, 50_000, 100_000} {
+		for _, peer := range []string{"memory", "redislimit", "lease"} {
+			top.Run(fmt.Sprintf("rate=%d/peer=%s", rate, peer), func(b *testing.B) {
+				l, asked := sharedEngine(top, client, peer)
+				names := newKeys(scaled(10_000))
+				send := func(seed uint64) {
+					var all sync.WaitGroup
+					for i := range inParallel * 2 {
+						all.Go(func() {
+							zipf := rand.NewZipf(rand.New(rand.NewPCG(seed, uint64(i))), 1.1, 1, uint64(len(names)-1))
+							interval := time.Second * inParallel * 2 / time.Duration(rate)
+							begin := time.Now()
+							for due := time.Duration(0); due < half; due += interval {
+								time.Sleep(due - time.Since(begin))
+								testcheck.Must(l.Take(context.Background(), names[zipf.Uint64()], p, 1))
+							}
+						})
+					}
+					all.Wait()
+				}
+				for b.Loop() {
+					send(1)
+					before, spent, own := asked(), redisTime(b, client), processTime(b)
+					send(2)
+					n := half.Seconds() * float64(rate)
+					b.ReportMetric(float64(redisTime(b, client)-spent+processTime(b)-own)/n, "cpu-ns")
+					b.ReportMetric(1000*float64(asked()-before)/n, "questions")
+				}
+			})
+		}
+	}
+}
+
+func redisTime(b *testing.B, client *redis.Client) time.Duration {
+	spent, _ := serverWork(b, client)
+	return spent
+}
+
+// processTime returns the processor time of this process.
+func processTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	testcheck.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // giveShares makes one large request for each key, so that it gets a share: as many requests as
