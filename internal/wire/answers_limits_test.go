@@ -112,7 +112,7 @@ var quotas = part{
 		},
 		{
 			name: "several_charges", title: "Several charges",
-			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The text says whose limit it is. The `X-RateLimit` fields of an admitted request describe the one with less left or, if a request costs them different numbers of units, the one nearest to its end in proportion. The draft's fields list the quotas of both. The plan of the organisation has the scope `organisation`, with which the names of its quotas begin there.",
+			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The text says whose limit it is. The `X-RateLimit` fields of an admitted request describe the one with less left. If a request costs them different numbers of units, it is the one nearest to its end in proportion. The draft's fields list the quotas of both. The plan of the organisation has the scope `organisation`, with which the names of its quotas begin there.",
 			handler: func(t *testing.T) http.Handler {
 				engine := newEngine()
 				organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerDay(1000)).WithScope("organisation")

@@ -93,7 +93,7 @@ var authentication = part{
 		},
 		{
 			name: "bearer_limited", title: "No token, inside a rate limit",
-			text: "The order is that of `auth.Identify(limit(auth.Require(api)))`, and requests without a valid token are charged to the network. Every refusal further in has the fields, also 404, 405, 413 and 5xx.",
+			text: "The order is `auth.Identify(limit(auth.Require(api)))`, and requests without a valid token are charged to the network. Every refusal further in has the fields, also 404, 405, 413 and 5xx.",
 			handler: func(t *testing.T) http.Handler {
 				network := ratelimit.Caller{Subject: "network:192.0.2.1/32", Plan: free, Kind: ratelimit.KindNetwork}
 				auth := authenticator(bearer.ErrInvalid)

@@ -36,7 +36,7 @@ What varies, and what to rely on:
 - **Texts** (` + "`message`, `title` and `detail`" + `) are for people. Programs read the status, the ` + "`code`" + ` and the header fields.
 - **Date, X-RateLimit-Reset and Retry-After** depend on the time. Reset is in Unix seconds. Retry-After is in seconds, rounded up. A client that was limited or banned, and waits that long, is admitted unless something else uses the quota meanwhile.
 - **New codes and fields** can appear. Treat an unknown code as its status says, and ignore unknown fields.
-- **Further fields**, such as ` + "`X-Request-Id`" + ` and those of ` + "`middleware.SecurityHeaders`" + `, come from other middlewares, from handlers and from proxies.
+- **Further fields**, such as ` + "`X-Request-Id`" + ` and the fields of ` + "`middleware.SecurityHeaders`" + `, come from other middlewares, from handlers and from proxies.
 
 Codes that are not on this page: ` + "`invalid_body`" + ` (400, also of ` + "`middleware/jsonbody`" + `), ` + "`unsupported_media_type`" + ` (415, also of ` + "`middleware/jsonbody`" + `), ` + "`gateway_timeout`" + ` (504, of RPCs that ended before they were counted), and from the service itself ` + "`invalid_parameter`" + ` (400) and ` + "`precondition_failed`" + ` (412).
 `
