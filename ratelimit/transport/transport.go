@@ -118,9 +118,10 @@ func New(opts Options) (*Transport, error) {
 
 // RoundTrip sends the request, when it may be sent, and returns the response. The server
 // refuses a request with 429, with 403 and fields that name a limit, or with 503 and
-// Retry-After. RoundTrip then waits and sends the request again if it may, or returns a
-// [*LimitError]. It never returns such a response: a caller sees the same error whether the
-// request was refused or not sent at all. This differs from what [http.RoundTripper] asks for.
+// Retry-After. RoundTrip then waits and sends the request again, or returns a [*LimitError]:
+// a caller sees the same error whether the request was refused or not sent at all. This differs
+// from what [http.RoundTripper] asks for. Of such responses it returns only a 503 to a request
+// that must not be sent again.
 //
 // RoundTrip reads up to 72 KiB of the body of a refusal. MaxWait does not limit the time
 // that this takes: give requests a deadline.
@@ -155,10 +156,10 @@ type Options struct {
 
 	// Key names what the server counts a request for. Requests of one key share
 	// pauses and the Plan. Requests with an empty key are sent as if there were no
-	// Transport. Nil: the host and, as a digest, the Authorization field. A service
-	// that identifies clients in another way, or that has limits of their own for some
-	// operations, such as searches, or has requests of unlike cost, needs a Key that
-	// tells them apart. Key must be safe for concurrent use.
+	// Transport. Nil: the host and, as a digest, the Authorization field. A service needs a
+	// Key if it identifies clients in another way, has limits of their own for some operations,
+	// such as searches, or has requests of unlike cost. Key tells these requests apart. It must
+	// be safe for concurrent use.
 	Key func(r *http.Request) string
 
 	// MaxWait is how long a request waits at most, over all its attempts. A request fails
