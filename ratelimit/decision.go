@@ -100,7 +100,9 @@ type Decision struct {
 	StrikesLeft int
 }
 
-// A Receipt can be copied and compared. Authors of engines find in package engine what it has.
+// A Receipt is the part of a [Decision] that only engines read: what they need beside its States
+// to adjust the charge, and the reason of a ban. Package engine says what authors of engines
+// find in it.
 type Receipt struct{ receipt }
 
 type receipt = plan.Receipt // a name that hides it on the page of the package

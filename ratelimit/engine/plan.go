@@ -1,6 +1,6 @@
-// Package engine has what authors of engines call, and the interfaces of engines that can
-// do more than [ratelimit.Limiter]: Peeker, Adjuster, MultiTaker, Leaser. An engine is a
-// [ratelimit.Limiter] that counts usage itself:
+// Package engine is for authors of engines. It also has the interfaces of engines that can do
+// more than [ratelimit.Limiter]: Peeker, Adjuster, MultiTaker, Banner and Leaser. An engine is
+// a [ratelimit.Limiter] that counts usage itself:
 //
 //	func (e *Engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 //		if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {

@@ -119,7 +119,7 @@ func denied(d *ratelimit.Decision) bool {
 //     decisions are Allowed, beside the denial of another;
 //   - a charge that is given back has cleared the strikes of its subject.
 //
-// An engine that is not a [Adjuster] cannot give units back. TakeInOrder then looks
+// An engine that is not an [Adjuster] cannot give units back. TakeInOrder then looks
 // up all charges before it makes them. If a concurrent request takes the last units in
 // between, the charges before the one that is refused stay, and their decisions are
 // Allowed. With an engine that is neither an Adjuster nor a Peeker, it returns an error
