@@ -43,7 +43,8 @@
 // misses a pet that this server acknowledged before the request, or that another server
 // of the same file acknowledged more than 10 milliseconds before it.
 //
-// Every response has X-RateLimit-Limit, -Remaining and -Reset, except for responses
-// that net/http writes: 400 to malformed HTTP, 431 to a header section that is too
-// large, 417 to an unknown Expect.
+// Every response has X-RateLimit-Limit, -Remaining and -Reset, except under a plan without
+// quotas, and for responses that net/http writes: 400 to malformed HTTP, 417 to an unknown
+// Expect, 431 to a header section that is too large, 501 to an unknown Transfer-Encoding and
+// 505 to another version of HTTP.
 package api

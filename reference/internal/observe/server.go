@@ -44,7 +44,7 @@ const connections = "{connection}"
 var stateMetrics = []stateMetric{
 	{"petstore.ready", "", "1 while the server is ready", false, "",
 		func(s ServerState) map[string]int64 { return truth(s.Ready) }},
-	{"petstore.saves.failing", "", "1 while usage or the use of deprecated operations cannot be saved", false, "",
+	{"petstore.saves.failing", "", "1 while usage, bans or counts of use cannot be saved", false, "",
 		func(s ServerState) map[string]int64 { return truth(s.SavesFail) }},
 	{"petstore.config.last_reload.success", "", "1 unless the last reload of the settings was refused", false, "",
 		func(s ServerState) map[string]int64 { return truth(!s.LastReloadRefused) }},

@@ -97,8 +97,8 @@ func (d *DailyCounter) Count(owner string, allowed bool) {
 }
 
 // Task returns the task that adds the counts to those in db, every ten seconds, and
-// once a day removes those that are older than [KeepDays]. It must not run twice at once. If the outcome of a commit is
-// unknown, its counts may be added twice.
+// once a day removes those that are older than [KeepDays]. It must not run twice at the same
+// time. If the outcome of a commit is unknown, its counts may be added twice.
 func (d *DailyCounter) Task(db DailyUses) SaveTask {
 	return SaveTask{Name: "daily use", Every: dailyInterval, Save: func(ctx context.Context) error { return d.save(ctx, db) }}
 }
