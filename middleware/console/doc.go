@@ -18,7 +18,7 @@
 //
 // The form value is percent-encoded: the JSON has it beside each ban as unban. With ?last=day, it
 // shows the busiest clients of the last day, and otherwise of the last minute. What an engine cannot
-// do is not shown: without a engine.Banner there are no bans, and without an engine.Peeker the
+// do is not shown: without an engine.Banner there are no bans, and without an engine.Peeker the
 // console does not say what clients have used. The numbers of an engine come from its method Stats.
 //
 // Each process counts the decisions that it makes, from its start on. Their sums are exact, but one
