@@ -23,9 +23,9 @@ type auditCmd struct {
 // Help is shown by --help.
 func (auditCmd) Help() string {
 	return `The audit log has an entry for each key that was created, revoked or rotated, for
-each ban that an operator started or ended, and for each restore or import of the database:
-the time, the actor, and the address if the actor used the admin listener. Entries are never
-changed or deleted. The newest come first.`
+each ban that an operator started or ended, and for each restore or import of the database.
+An entry has the time, the actor, and the address if the actor used the admin listener.
+Entries are never changed or deleted. The newest come first.`
 }
 
 func (c auditCmd) Run(ctx context.Context, o output, settings *config.Config) error {

@@ -19,9 +19,8 @@ nothing to do, it changes nothing. Before it upgrades a SQLite file, it copies i
 prints the name of the copy.
 
 Without this command, the server and the commands that open the database do the same. With
-the setting migrate: manual they refuse an older schema instead, so that the server can
-use a role of PostgreSQL that cannot change tables, and the operator decides when they
-change.`
+the setting migrate: manual they refuse an older schema instead. So the operator decides
+when tables change, and the server can use a role of PostgreSQL that cannot change them.`
 }
 
 func (c migrateCmd) Run(ctx context.Context, o output) error {

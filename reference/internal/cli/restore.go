@@ -22,9 +22,9 @@ The database that it replaces is kept under another name. Afterwards:
 Pets, and the requests counted by day, are as in the backup. IDs of pets that were created
 since are not given to other pets.
 
-Keys and the audit log stay as they are in the database that is replaced: keys that were
-revoked or rotated since the backup stay so, and those that were created since keep working;
-the command names them. If the database cannot be read, the command refuses to replace it;
+Keys and the audit log stay as they are in the database that is replaced. Keys that were
+revoked or rotated since the backup stay so. Those that were created since keep working,
+and the command names them. If the database cannot be read, the command refuses to replace it;
 once it is moved away, the command names the keys that may have been revoked. The audit log
 gets an entry for the restore. Usage and bans are not changed: they are in a file of their
 own or in Redis.
