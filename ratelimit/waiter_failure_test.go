@@ -68,7 +68,7 @@ func TestWaitInvalid(t *testing.T) {
 		} {
 			now := time.Now()
 			if _, err := wait(); !errors.Is(err, ratelimit.ErrInvalid) || !time.Now().Equal(now) {
-				a.Errorf("%s: %v after %v, want ErrInvalid at once", name, err, time.Since(now))
+				a.Errorf("%s: %v after %v, want ErrInvalid immediately", name, err, time.Since(now))
 			}
 		}
 		time.Sleep(time.Second)
@@ -288,7 +288,7 @@ func TestWaitFailsAtOnceIfTheDeadlineIsTooEarly(t *testing.T) {
 				now := time.Now()
 				d, err := a.waiter.Wait(ctx, "job:1", a.plan, 1)
 				if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || !time.Now().Equal(now) {
-					a.Errorf("%s, deadline after %v: %v after %v, want DeadlineExceeded at once", what, after, err, time.Since(now))
+					a.Errorf("%s, deadline after %v: %v after %v, want DeadlineExceeded immediately", what, after, err, time.Since(now))
 				}
 				if d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second || d.Limit() != 1 {
 					a.Errorf("%s: the decision is %v, retry after %v; want limited and 17s", what, d.Outcome, d.RetryAfter)

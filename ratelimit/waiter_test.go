@@ -126,7 +126,7 @@ func TestWaitSubjectsDoNotWaitForEachOther(t *testing.T) {
 		a.send(a.Context(), "0", 1)
 		a.send(a.Context(), "1", 1)
 		if d, err := a.waiter.Wait(a.Context(), "job:2", a.plan, 1); err != nil || !d.Allowed() {
-			a.Errorf("another subject: %v, %v; want allowed at once", d.Outcome, err)
+			a.Errorf("another subject: %v, %v; want allowed immediately", d.Outcome, err)
 		}
 		a.expect("0 admitted at 0s")
 		time.Sleep(time.Second)

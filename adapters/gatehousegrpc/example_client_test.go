@@ -54,7 +54,7 @@ func Example_client() {
 		answer, err := client.Check(ctx, new(grpc_health_v1.HealthCheckRequest))
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) {
-			fmt.Println("no turn within five seconds") // known at once
+			fmt.Println("no turn within five seconds") // known immediately
 			continue
 		}
 		if err != nil {

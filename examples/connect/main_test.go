@@ -112,7 +112,7 @@ func TestTransportWaits(t *testing.T) {
 	})
 }
 
-// A gRPC client with a retry policy gets a refusal at once: connect-go sends it in two
+// A gRPC client with a retry policy gets a refusal immediately: connect-go sends it in two
 // blocks of headers, after which such a client does not retry.
 func TestRetryPolicyDoesNotRetry(t *testing.T) {
 	handler, key, err := newHandler()
@@ -137,6 +137,6 @@ func TestRetryPolicyDoesNotRetry(t *testing.T) {
 		}
 	}
 	if status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("%v, want RESOURCE_EXHAUSTED at once", err)
+		t.Errorf("%v, want RESOURCE_EXHAUSTED immediately", err)
 	}
 }

@@ -90,7 +90,7 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 	if err != nil {
 		return nil, nil, fmt.Errorf("-redis must be a URL such as redis://127.0.0.1:6379: %w", err)
 	}
-	// As redislimit.New advises: an error at once instead of pauses and more attempts.
+	// As redislimit.New advises: an error immediately instead of pauses and more attempts.
 	options.DialTimeout, options.ReadTimeout = 300*time.Millisecond, 300*time.Millisecond
 	options.DialerRetries, options.MaxRetries = 1, -1
 	client := redis.NewClient(options)

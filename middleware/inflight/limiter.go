@@ -31,7 +31,7 @@ type Options struct {
 	// Queue is how many requests of a subject (of the process, with [NewProcess]) may
 	// wait for another one to finish. They are served in the order in which they came,
 	// and before all that come later. A request that finds the queue full is refused
-	// at once. 0 means that no request waits. A queue needs Wait.
+	// immediately. 0 means that no request waits. A queue needs Wait.
 	Queue int
 
 	// Wait is how long a request waits in the queue at most before it is refused. A

@@ -169,7 +169,7 @@ type errorReader struct{ err error }
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
 // RFC 9110 section 10.1.1: a client that waits for 100 Continue gets the final
-// status at once if the header section decides it.
+// status immediately if the header section decides it.
 func TestExpectContinue(t *testing.T) {
 	body := newPetBody(t, jsonbody.Options{})
 	errs := apierror.Responder{Logger: slog.New(slog.DiscardHandler)}

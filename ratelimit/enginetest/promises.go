@@ -45,7 +45,7 @@ var promises = []promise{
 	{name: "admits exactly the limit to concurrent groups", test: testConcurrentGroups,
 		text: "concurrent groups that share a subject are admitted up to its limit exactly, and a refused group is charged to no subject"},
 	{name: "bans and unbans by hand", test: testBanByHand,
-		text: "Ban and Unban act at once, and Bans lists the bans in force"},
+		text: "Ban and Unban act immediately, and Bans lists the bans in force"},
 }
 
 func noPenalty(g Gaps) bool { return g.NoPenalties }

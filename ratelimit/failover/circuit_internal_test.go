@@ -77,7 +77,7 @@ func TestCircuitWaits(t *testing.T) {
 	wait("when it opens again later", 1)
 	c.probed(false, now)
 	c.fail(now)
-	wait("when it opens again at once", 2)
+	wait("when it opens again immediately", 2)
 }
 
 func TestBreakerWait(t *testing.T) {

@@ -172,7 +172,7 @@ func TestProbeIsRefused(t *testing.T) {
 	})
 }
 
-// OnChange is called at once, also while the merging rests.
+// OnChange is called immediately, also while the merging rests.
 func TestOnChangeIsPrompt(t *testing.T) {
 	var told time.Time
 	opts := failover.Options{Backoff: time.Minute, OnChange: func(error) { told = time.Now() }}

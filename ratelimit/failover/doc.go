@@ -13,7 +13,7 @@
 //
 //	primary  answers  | fails                               | answers
 //	circuit  closed . . . . . . . . . | open    probe  probe  probe | closed . . .
-//	decides  primary  | local engine, | local engine, at once       | primary
+//	decides  primary  | local engine, | local engine, immediately   | primary
 //	                  | after budget  |                             |
 //	journal  empty    | fills . . . . . . . . . . . . . . . . . . . | is merged, empty
 //

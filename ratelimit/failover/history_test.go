@@ -33,7 +33,7 @@ var historyPlans = [...]*ratelimit.Plan{
 
 // Through outages and lost answers the primary counts all that was admitted, and each
 // adjustment, once, in the fixed and calendar windows that were charged. After each outage it
-// agrees with a model that was told at once.
+// agrees with a model that was told immediately.
 func TestHistoriesThroughOutages(t *testing.T) {
 	for seed := range *histories {
 		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) {

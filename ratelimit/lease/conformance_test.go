@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-// Without other processes, with what runs in the background done at once, without remembered
+// Without other processes, with what runs in the background done immediately, without remembered
 // denials, and with shares that no other call meets, the decisions are those of the engine alone.
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {

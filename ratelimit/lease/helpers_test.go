@@ -95,7 +95,7 @@ func (c *counted) Lease(ctx context.Context, subject string, p *ratelimit.Plan, 
 }
 
 // A rig is one process in front of an engine, with a clock that tests move. What runs in the
-// background is done at once.
+// background is done immediately.
 type rig struct {
 	*testing.T
 	*Limiter
@@ -116,7 +116,7 @@ func (r *rig) process() *Limiter {
 	return inFront(r.fake, func() reading { now := time.Duration(r.clock.Now().UnixNano()); return reading{now, now} })
 }
 
-// inFront returns a process that does at once what runs in the background.
+// inFront returns a process that does immediately what runs in the background.
 func inFront(e shared, read func() reading) *Limiter {
 	l := newLimiter(e, read)
 	l.background = func(f func()) { f() }

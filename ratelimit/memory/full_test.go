@@ -14,7 +14,7 @@ import (
 )
 
 // While a table remembers that no slot of a block can make room, none can, whatever was
-// done meanwhile: a subject that is unbanned, reset or refunded makes room at once. No
+// done meanwhile: a subject that is unbanned, reset or refunded makes room immediately. No
 // call leaves a slot frozen, and the layouts that slots have are counted.
 func TestFullIsTrue(t *testing.T) {
 	race.Skip(t)

@@ -332,7 +332,7 @@ var floodPlan = ratelimit.MustPlan("flood", ratelimit.Penalty{}, seconds(1000, 6
 func (h *history) flood() {
 	h.note("flood")
 	h.leases = nil
-	h.oldest = h.clock.Now() // at the bound, what is over gives way at once
+	h.oldest = h.clock.Now() // at the bound, what is over gives way immediately
 	for range 2 * historyBound {
 		h.floods++
 		if _, err := h.engine.Take(ctx, fmt.Sprint("flood ", h.floods), floodPlan, 120); err != nil {

@@ -106,7 +106,7 @@ func TestTakesNoLock(t *testing.T) {
 	}
 }
 
-// A subject of a group that finds no room is as it was at once. Others may charge it before
+// A subject of a group that finds no room is immediately as it was. Others may charge it before
 // the group ends.
 func TestAbandonLeavesTheSubjectWithoutRoom(t *testing.T) {
 	l := newLimiter(t, Options{Now: noonSharp})

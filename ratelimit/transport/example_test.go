@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
-// A request that is refused for a long time fails at once, and the next ones are not
+// A request that is refused for a long time fails immediately, and the next ones are not
 // sent.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -322,7 +322,7 @@ func TestBanOfGatehouse(t *testing.T) {
 		service, engine := gatehouse(t, planOf(ratelimit.PerDay(10)), limit.Options{Errors: own}, http.NotFound)
 		must(t, engine.Ban(t.Context(), "owner:17", time.Minute, ""))
 		if got := get(t, newTransport(t, service, transport.Options{}), url); !strings.Contains(got, "has banned this client until 2000-01-01T00:01:00Z (429)") {
-			t.Errorf("the caller gets %q, want a LimitError of the ban at once", got)
+			t.Errorf("the caller gets %q, want a LimitError of the ban immediately", got)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func TestGetBodyFails(t *testing.T) {
 }
 
 // A service that answers 503 may have begun with the request: only one that may be sent
-// twice waits for it, or fails at once. The next ones do so whatever they are.
+// twice waits for it, or fails immediately. The next ones do so whatever they are.
 func TestUnavailable(t *testing.T) {
 	const long = "api.example.com limits this client until 2000-01-01T01:00:17Z (503): the request would wait longer than Options.MaxWait (2m0s)"
 	once, again := []string{"503 full", "200 served", "503 full", long}, []string{"200 served", long, long}

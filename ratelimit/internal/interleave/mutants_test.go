@@ -105,7 +105,7 @@ func (m mutant) source(t *testing.T) map[string][]byte {
 }
 
 // What TestFindsMutants runs only with -long is checked by each run, so that a change of
-// the engine shows at once which mutant it outdates.
+// the engine shows immediately which mutant it outdates.
 func TestMutantsAreUpToDate(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) { m.source(t) })

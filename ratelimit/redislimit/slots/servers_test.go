@@ -159,7 +159,7 @@ func TestOneMasterHangs(t *testing.T) {
 	}
 	p.Wait(time.Minute)
 	if _, err := p.Enter(t.Context(), stuck, 9); !strings.Contains(fmt.Sprint(err), "not answered yet") {
-		t.Errorf("beside a call that is late: error %v, want one at once", err)
+		t.Errorf("beside a call that is late: error %v, want one immediately", err)
 	}
 	enter(t, p, free, 2, false)
 	renewals, last := 0, ""

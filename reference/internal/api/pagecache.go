@@ -101,7 +101,7 @@ func (p *keptPages) of(key pageKey) *page {
 }
 
 // keep keeps a page that was read, unless another request has kept it already, and forgets
-// pages if there are too many. Any will do, since popular ones are read again at once.
+// pages if there are too many. Any will do, since popular ones are read again immediately.
 func (p *keptPages) keep(key pageKey, read *page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

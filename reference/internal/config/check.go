@@ -51,7 +51,7 @@ func label(where, setting string) string {
 	}
 }
 
-// A report collects mistakes, so that they can be fixed at once.
+// A report collects mistakes, so that they can be fixed together.
 type report struct{ mistakes []mistake }
 
 func (r *report) add(at place, setting, format string, args ...any) {

@@ -90,7 +90,7 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 }
 
 // A client whose connection waits for room when the drain begins is not served any more, and
-// finds out at once: before the end of the request that takes the room, which is finished.
+// finds out immediately: before the end of the request that takes the room, which is finished.
 func TestDrainClosesTheConnectionThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finish := make(chan bool)

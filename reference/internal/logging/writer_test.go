@@ -54,7 +54,7 @@ func (d *disk) makeRoom(n int) {
 
 func lostLine(n int) []byte { return fmt.Appendf(nil, "%d lines lost\n", n) }
 
-// The first line is written at once; lines are then collected for a moment. All are written
+// The first line is written immediately; lines are then collected for a moment. All are written
 // in their order, at the latest when the log is closed.
 func TestLinesAreWrittenInOrderAndInBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestLinesAreWrittenInOrderAndInBatches(t *testing.T) {
 		w := newWriter(d, lostLine)
 		fmt.Fprint(w, "first\n")
 		if got := d.content(); got != "first\n" {
-			t.Errorf("written is %q, want the first line at once", got)
+			t.Errorf("written is %q, want the first line immediately", got)
 		}
 		want := "first\n"
 		for i := range 100 {

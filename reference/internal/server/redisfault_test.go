@@ -105,7 +105,7 @@ func TestCircuitLogRepeatsOnceAMinute(t *testing.T) {
 		log.changed(nil)
 		log.changed(gone)
 		if again, failed := lines("Redis answers again"), lines("Redis cannot be used"); again != 1 || failed != 4 {
-			t.Errorf("%d and %d lines after Redis answered and failed again, want one each, at once", again, failed)
+			t.Errorf("%d and %d lines after Redis answered and failed again, want one each, immediately", again, failed)
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestMessagesOfTheRedisClientAreLoggedOnceAMinute(t *testing.T) {
 // masters is an engine whose subjects are divided among three masters.
 type masters struct {
 	ratelimit.Limiter
-	away int // bits: the first one fails at once, the others when the caller waits no longer
+	away int // bits: the first one fails immediately, the others when the caller waits no longer
 }
 
 func (m *masters) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {

@@ -117,7 +117,7 @@ func runTogether(t *testing.T, path string, names ...string) {
 	wg.Wait()
 }
 
-// Processes can start together on a new file, and write while another serves, which sees at once
+// Processes can start together on a new file, and write while another serves, which sees immediately
 // what they have written.
 func TestProcessesShareADatabase(t *testing.T) {
 	path := tempDatabase(t)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// PetsVersion returns a number that changes at once with each commit of this store, and
+// PetsVersion returns a number that changes immediately with each commit of this store, and
 // within 10 milliseconds with each commit of others, whatever was written. See
 // [store.PetsVersioner].
 func (s *Store) PetsVersion() (version uint64, ok bool) { return s.watch.now() }

@@ -173,7 +173,7 @@ func TestSlowSavesAreRarer(t *testing.T) {
 		}})
 		time.Sleep(23500 * time.Millisecond)
 		must(t, s.Close())
-		// After the second, which failed, the next begins at once: its time has passed.
+		// After the second, which failed, the next begins immediately: its time has passed.
 		// Close saves once more.
 		want := []time.Duration{time.Second, 2 * time.Second, 12 * time.Second, 22 * time.Second, 23 * time.Second, 23500 * time.Millisecond}
 		if diff := cmp.Diff(want, at); diff != "" {

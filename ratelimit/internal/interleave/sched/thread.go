@@ -47,7 +47,7 @@ var active *run
 // the scheduler lets the calling thread go on; until the thread's next step no
 // other thread runs. A step that waits names what for: it is not scheduled until
 // ready, which must not have effects, returns true. Outside of a run, Step
-// returns at once.
+// returns immediately.
 func Step(place unsafe.Pointer, kind Kind, what string, ready func() bool) {
 	r := active
 	if r == nil {

@@ -34,7 +34,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "restarted empty", stage: emptied,
-		text: "`SIGKILL` to a server that keeps nothing on disk. An empty one is started at the same address at once.",
+		text: "`SIGKILL` to a server that keeps nothing on disk. An empty one is started at the same address immediately.",
 		loss: "Usage counted before is lost: each subject has its whole limit again.",
 	},
 	{

@@ -54,7 +54,7 @@ func find(t *testing.T, s store.Keys, d store.Digest) store.Key {
 }
 
 func testKeyValues(t *testing.T, db Opener) {
-	s, other := db.open(t), db.open(t) // which sees each key at once
+	s, other := db.open(t), db.open(t) // which sees each key immediately
 	all := store.NewKey{
 		Digest: digest(2), LastFour: "Z0_9", Name: "größe 🐈", Owner: strings.Repeat("é", store.MaxText), Plan: "enterprise",
 		Quotas: []string{"5000/minute", `1000000/day,"x"`}, Limits: []string{"100/minute", "5/2s"}, Created: start, Expires: start.Add(time.Hour),

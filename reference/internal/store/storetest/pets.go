@@ -55,7 +55,7 @@ func testPetValues(t *testing.T, db Opener) {
 		if diff := cmp.Diff(want, made); diff != "" {
 			t.Errorf("CreatePet returned another pet (-want +got):\n%s", diff)
 		}
-		got, err := other.Pet(t.Context(), made.ID) // another handle reads it at once
+		got, err := other.Pet(t.Context(), made.ID) // another handle reads it immediately
 		if err != nil {
 			t.Fatalf("Pet(%d) = %v", made.ID, err)
 		}
