@@ -22,7 +22,7 @@ import (
 // can then set it: SetLogAttrs(r.Context(), slog.String("route", r.Pattern)). In chi, use
 // gatehousechi.Route.
 //
-// Methods other than PATCH and those of RFC 9110 are logged as "other". The status is 0
+// Methods other than PATCH and the methods of RFC 9110 are logged as "other". The status is 0
 // if the handler panicked before the response began. Bytes counts the body alone.
 //
 // After these come the attributes that other parts of the service have set with

@@ -49,7 +49,7 @@ func newPlan(name, scope string, penalty Penalty, quotas ...Quota) *Plan {
 // request on, and the subject keeps what it has used in the windows that both plans have. All
 // months are one window in this respect, from whichever day and in whichever zone, and so are
 // all days in zones: see [Quota.From] and [Quota.In]. What is used of a smooth quota belongs
-// to its Window, apart from that of fixed windows.
+// to its Window, apart from what is used of fixed windows.
 func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if err := validatePlan(penalty, quotas); err != nil {
 		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)

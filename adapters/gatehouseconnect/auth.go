@@ -29,7 +29,7 @@ func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 // Place it inside NewIdentify, or inside the HTTP middleware Identify, of the same
 // Authenticator. Otherwise it answers every call with internal and logs why.
 //
-// Health checks and reflection, such as those of packages grpchealth and grpcreflect,
+// Health checks and reflection, such as by packages grpchealth and grpcreflect,
 // need no token and no limit: mount their handlers without these interceptors.
 func NewRequire[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewRequire")

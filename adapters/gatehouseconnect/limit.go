@@ -44,7 +44,7 @@
 // in two blocks of headers (gRFC A6). They find the time to wait in RetryInfo.
 //
 // Browsers show pages of other origins only the fields that the middleware for CORS
-// exposes: add Retry-After and those of X-RateLimit to its list.
+// exposes: add Retry-After and the X-RateLimit fields to its list.
 package gatehouseconnect
 
 import (

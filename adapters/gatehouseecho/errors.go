@@ -21,8 +21,8 @@ var (
 //
 //   - an [apierror.Error] as it is;
 //   - an error of Echo with its status and its message, which Echo sends to clients as
-//     well. The code is the name of the status, such as "forbidden", or that of package
-//     apierror for the status;
+//     well. The code is the name of the status, such as "forbidden", or the code that
+//     package apierror has for it;
 //   - any other error as 500 internal, without its text, which is logged.
 //
 // If the response has begun, it does nothing, like Echo's own handler. Echo knows only inside

@@ -44,7 +44,7 @@ import (
 //
 // The path of that line is what the client sent, and Fiber serves /SEARCH, /search/ and
 // /search#x by the route /search too. If a route costs more, give it a limit of its own, with
-// the Name and the engine of that of the other routes, so that they share usage:
+// the Name and the engine of the limit of the other routes, so that they share usage:
 //
 //	app.Get("/search", costly, search)
 //

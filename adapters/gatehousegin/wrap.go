@@ -12,8 +12,8 @@
 //     a request that was answered with 429 is served as well, and neither a refund, a
 //     recovery nor an access log sees what the handlers do;
 //   - a function that calls c.Next inside the middleware gives the handlers the
-//     ResponseWriter of Gin and not that of the middleware, which then takes every
-//     response for an empty 200: a 5xx is not refunded, and the log has the wrong status
+//     ResponseWriter of Gin. The middleware, whose ResponseWriter they do not use, takes
+//     every response for an empty 200: a 5xx is not refunded, and the log has the wrong status
 //     and no bytes. If it does not abort, a refused request is served as well. After a
 //     recovered panic Gin calls the next handler of the chain.
 //

@@ -88,7 +88,7 @@ func (r *region) add(ctx context.Context, all []usage) error {
 	return nil
 }
 
-// windows are those of a subject that end together. As long as a peer cannot be reached, it
+// windows are the windows of a subject that end together. As long as a peer cannot be reached, it
 // costs memory for each.
 type windows struct {
 	subject string

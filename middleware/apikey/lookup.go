@@ -160,8 +160,8 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 }
 
 // beginLocked starts a look-up in a goroutine of its own, so that it does not end with
-// the request that came first. It ends at the timeout, and that of a key that is not known
-// also with the last request that waits for it. If the network of the request has guessed
+// the request that came first. It ends at the timeout, and the look-up of a key that is not
+// known also with the last request that waits for it. If the network of the request has guessed
 // too often, it has ended already.
 func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, prefix string) *lookup[P] {
 	l := &lookup[P]{prefix: prefix, known: s.valid.find(d) != nil, began: v.now(), ctx: ctx, forgets: s.forgets, done: make(chan struct{})}

@@ -64,8 +64,8 @@ func (p *Principal) complete(prefix string) {
 	}
 }
 
-// The reasons why a key is not valid. All of them wrap [bearer.ErrInvalid], as does that of
-// a key that is malformed. Clients do not see them.
+// The reasons why a key is not valid. All of them wrap [bearer.ErrInvalid], as does the
+// error for a malformed key. Clients do not see them.
 var (
 	ErrUnknown = fmt.Errorf("apikey: key is unknown: %w", bearer.ErrInvalid)
 	ErrExpired = fmt.Errorf("apikey: key has expired: %w", bearer.ErrInvalid)

@@ -32,8 +32,8 @@ const (
 	forwarded     = "Forwarded"
 )
 
-// FromRemoteAddr is for a service without a proxy in front of it. The client's address
-// is that of the connection, and no header is read.
+// FromRemoteAddr is for a service without a proxy in front of it. It takes the
+// address of the connection, and reads no header.
 func FromRemoteAddr() *Source {
 	return &Source{}
 }
@@ -48,7 +48,7 @@ func FromRemoteAddr() *Source {
 // left of it may be invented by the client and are not read. If every entry is
 // trusted, the client is the left-most: the request came from inside the trusted
 // network. If an entry is empty or not an address, reading stops, and the request
-// counts for the trusted address read last, that of the proxy that sent the entry;
+// counts for the trusted address read last, the address of the proxy that sent the entry;
 // [Source.Resolve] then returns an error.
 //
 // An entry is an IPv4 or an IPv6 address, the latter also in brackets, each

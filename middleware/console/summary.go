@@ -25,7 +25,7 @@ type count struct {
 func (c *count) rank() uint32 { return c.inherited + c.allowed + c.denied }
 
 // of returns the count of a subject, to be raised. A subject without a place gets a free one or
-// that of the subject with the lowest rank, and inherits the rank: before, it may have been
+// the place of the subject with the lowest rank, and inherits the rank: before, it may have been
 // counted up to that often and lost its place.
 func (s *summary) of(hash uint64, subject string) *count {
 	for i, h := range s.hashes[:s.used] {

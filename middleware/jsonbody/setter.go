@@ -127,8 +127,8 @@ func scalar(t reflect.Type) (set setter, takes []string) {
 var jsonTypes = []string{"boolean", "number", "string", "array", "object", "null"}
 
 // checkType returns an error if t can hold no type of value that any of schemas allows.
-// Null alone does not make a type fit. The types that a pointer can hold are those of
-// its element.
+// Null alone does not make a type fit. A pointer can hold the types that
+// its element can hold.
 func checkType(t reflect.Type, schemas []*jsonschema.Schema) error {
 	_, takes := scalar(t)
 	switch {

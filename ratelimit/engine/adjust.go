@@ -40,8 +40,8 @@ type Adjuster interface {
 	//   - A calendar window that ends later began under another plan, and counts the charge.
 	//     One that ends so much later that it follows the charge's gives no units back.
 	//   - A window that ends earlier counts the charge: a clock was ahead, or stepped back.
-	//     If d.Time is not before its end, added units also move its end to that of the
-	//     charge, by at most one window.
+	//     If d.Time is not before its end, added units also move its end to the end
+	//     of the charge's, by at most one window.
 	//
 	// To a smooth quota, added units are charged now. Units that have not come back by
 	// themselves are given back immediately, with two exceptions that come back by themselves:
@@ -61,7 +61,8 @@ type Adjuster interface {
 // AddUsage adds units that subject used at a time, or gives them back if units is negative: in
 // the windows of all quotas of the plan that the time lies in. It is for units that were used
 // elsewhere, and for corrections by hand. The units count even beyond a limit, and no window
-// falls below 0. Under a plan without quotas there is nothing to change. The id makes a repetition harmless, as in [Adjuster]; "" is none.
+// falls below 0. Under a plan without quotas there is nothing to change. The id makes a
+// repetition harmless, as in [Adjuster]; "" is none.
 func AddUsage(ctx context.Context, a Adjuster, subject string, plan *ratelimit.Plan, units int64, at time.Time, id string) error {
 	if err := plan.Check(subject, 1); err != nil {
 		return err

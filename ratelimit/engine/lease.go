@@ -24,7 +24,7 @@ type Leaser interface {
 	// and the Cost is 0. Unless there is a ban, the Outcome is Limited if More is over 0
 	// and no unit was charged. With More 0 nothing is charged, and Lease answers like Peek.
 	//
-	// After an error no unit may be spent, and those of terms.Back may have been given back. As
+	// After an error no unit may be spent, and the units of terms.Back may have been given back. As
 	// for Take, what was charged in a call whose deadline has passed is given back.
 	//
 	// The Receipt has the generation of the subject's usage, also if nothing was charged. If it

@@ -30,7 +30,7 @@ type Engine struct {
 }
 
 // Gaps are the promises that an engine does not make, as its documentation says. The
-// zero Gaps are those of an engine that makes all of them.
+// zero Gaps belong to an engine that makes all of them.
 type Gaps struct {
 	OneQuota       bool // a plan with more than one quota is refused
 	RollingWindows bool // windows are not aligned to the UTC clock, or there are none

@@ -20,7 +20,7 @@
 //
 // Package testing/synctest is an alternative to the clock: in its bubble time is fake for
 // everything, engines included, if they are made inside it. It does not work over a real
-// connection, such as that of an httptest.Server or of Redis. docs/TESTING.md shows both,
+// connection, such as to an httptest.Server or to Redis. docs/TESTING.md shows both,
 // and a whole test file. To test an engine of your own, use package enginetest.
 package ratelimittest
 

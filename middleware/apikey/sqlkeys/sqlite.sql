@@ -1,5 +1,5 @@
 -- The API keys of package sqlkeys, for SQLite 3.38 or later. Instants are microseconds since
--- 1970 in UTC. Only the SHA-256 of a key is stored. The quotas are those of a custom plan, the
+-- 1970 in UTC. Only the SHA-256 of a key is stored. The quotas belong to a custom plan, the
 -- limits are quotas of the key alone; both are arrays of texts in JSON.
 CREATE TABLE IF NOT EXISTS keys (
     id        TEXT    NOT NULL PRIMARY KEY,

@@ -43,7 +43,7 @@ func (a *api) addInfo(next http.Handler) http.Handler {
 }
 
 // logInfo adds the route and the network to the log line of a request. The network is
-// the one under which the client is counted if it has no valid key. If it is that of
+// the one under which the client is counted if it has no valid key. If it is the network of
 // a proxy that did not name its client, network_of says why.
 func logInfo(r *http.Request, info *requestInfo) {
 	middleware.SetLogAttrs(r.Context(),

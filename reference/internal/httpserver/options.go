@@ -32,7 +32,7 @@ type Options struct {
 
 	ReadHeaderTimeout time.Duration // for the header section; zero: 5s
 	ReadTimeout       time.Duration // for the whole request; zero: 15s
-	WriteTimeout      time.Duration // from the end of the header section to that of the response; zero: 30s
+	WriteTimeout      time.Duration // from the end of the header section to the end of the response; zero: 30s
 	IdleTimeout       time.Duration // between two requests; zero: 2m
 
 	// DrainDelay is how long the server keeps accepting connections after its

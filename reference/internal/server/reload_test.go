@@ -67,8 +67,8 @@ func TestReloadStatus(t *testing.T) {
 	}
 }
 
-// The file is looked once a second and loaded when it is the same twice. SIGHUP is
-// answered immediately.
+// The server looks at the file once a second and loads it when it is the same twice. It
+// answers SIGHUP immediately.
 func TestReloaderLooksAtTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "petstore.yaml")

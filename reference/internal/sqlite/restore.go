@@ -28,7 +28,7 @@ type Restored struct {
 	Unknown []store.Key // perhaps revoked since the backup: the database did not have them
 }
 
-// Restore replaces the content of the database in the file at path by that of a backup, as
+// Restore replaces the content of the database in the file at path by the content of a backup, as
 // [Backup] makes it, in one transaction. What is replaced is kept in another file. The backup
 // is not changed.
 //
@@ -271,8 +271,8 @@ func scanRestoredKey(row scanner) (k store.Key, err error) {
 	return k, err
 }
 
-// replaceContent copies the content of the file to another one, and replaces it by that of next,
-// in one transaction. The file stays the same one: another process that is waiting for it,
+// replaceContent copies the content of the file to another one, and replaces it by the
+// content of next, in one transaction. The file stays the same one: another process that is waiting for it,
 // such as a server that starts now, must not be left with a file that has lost its name.
 func (f file) replaceContent(ctx context.Context, db *sql.DB, next file, keep string) error {
 	if err := f.snapshot(ctx, db, func(conn *sql.Conn) error { return f.copyTo(ctx, conn, keep) }); err != nil {

@@ -31,7 +31,7 @@
 // # Backups
 //
 // [Backup] copies the database while servers run. [Restore] replaces the content of a
-// database that no process has open by that of a backup, in one transaction, and makes no
+// database that no process has open by the content of a backup, in one transaction, and makes no
 // key valid again. [Export] reads everything in a file, for a move to PostgreSQL.
 //
 // # Upgrades
