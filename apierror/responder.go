@@ -74,12 +74,12 @@ var internal = New(http.StatusInternalServerError, CodeInternal, "The service fa
 
 var errNil = errors.New("apierror: the error to answer with must not be nil")
 
-// Respond answers r with err, in the envelope or as problem details. The client gets
-// the first [*Error] in err's tree, or status 500 and code "internal" if there is
-// none. If err wraps [context.Canceled] and the context of r was cancelled, its client has
-// disconnected, which is not a failure of the service: the status is 499 and the code
-// "client_closed_request", for logs and metrics. The only client that can read it has closed
-// its side of an HTTP/1 connection, which net/http takes for a disconnection.
+// Respond answers r with err, in the envelope or as problem details. The client gets the first
+// [*Error] in err's tree, or status 500 and code "internal" if there is none. If err wraps
+// [context.Canceled] and the context of r was cancelled, its client has disconnected, which is
+// not a failure of the service. The status is then 499 and the code "client_closed_request",
+// for logs and metrics. The only client that can read it has closed its side of an HTTP/1
+// connection, which net/http takes for a disconnection.
 //
 // If w comes from [Responder.Handle] or [Responder.Recover] and the response
 // has begun, Respond cannot answer. It logs err and aborts the response by
@@ -132,13 +132,12 @@ func (rs *Responder) translated(r *http.Request, e *Error) *Error {
 // Handle returns a handler that answers with the error which h returns, as
 // [Responder.Respond] does.
 //
-// If h returns an error after its response has begun, the response is broken, and no
-// second status can say so. Handle then logs the error and panics with
-// [http.ErrAbortHandler], which makes net/http close the connection (HTTP/1.1) or
-// reset the stream (HTTP/2): the client sees a failure instead of a short body that
-// looks complete. If the response is good in spite of an error, h logs the error
-// itself and returns nil. Tests that call the handler without a server must expect
-// the panic.
+// If h returns an error after its response has begun, the response is broken, and no second
+// status can say so. Handle then logs the error and panics with [http.ErrAbortHandler], which
+// makes net/http close the connection (HTTP/1.1) or reset the stream (HTTP/2). So the client
+// sees a failure instead of a short body that looks complete. If the response is good in spite
+// of an error, h logs the error itself and returns nil. Tests that call the handler without a
+// server must expect the panic.
 //
 // When h returns or panics, the temporary files of a multipart form that it parsed
 // are removed. net/http removes them only if h did not panic and no middleware

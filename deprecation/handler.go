@@ -108,10 +108,10 @@ func (d *Declaration) Enforce(next http.Handler) http.Handler {
 	})
 }
 
-// OnPath returns a middleware that sends the requests for one path through m, and
-// all others past it. The headers of a declaration belong to a resource (RFC 9745
-// section 2.2), and so to every response for its path: also to a 401, 405 or 429
-// that is given before a ServeMux has matched the path.
+// OnPath returns a middleware that sends the requests for one path through m, and all others
+// past it. The headers of a declaration belong to a resource (RFC 9745 section 2.2), and so to
+// every response for its path. That includes a 401, 405 or 429 that is given before a ServeMux
+// has matched the path.
 //
 // The pattern is one of [http.ServeMux] without method and host, such as
 // "/v1/pets/{petId}", "/v1/stores/" or "/v1/{$}". It matches the requests that a

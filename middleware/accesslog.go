@@ -25,11 +25,11 @@ import (
 // Methods other than PATCH and the methods of RFC 9110 are logged as "other". The status is 0
 // if the handler panicked before the response began. Bytes counts the body alone.
 //
-// After these come the attributes that other parts of the service have set with
-// [SetLogAttrs]. The line ends with aborted=true if a panic passed AccessLog, and
-// with abandoned=true if the client disconnected before the handler returned. The status
-// of such a request is 499 if the handler wrote nothing, or passed the error of the context
-// to an [apierror.Responder]; any other status is what the handler sent.
+// After these come the attributes that other parts of the service have set with [SetLogAttrs].
+// The line ends with aborted=true if a panic passed AccessLog, and with abandoned=true if the
+// client disconnected before the handler returned. The status of such a request is 499 if the
+// handler wrote nothing, or passed the error of the context to an [apierror.Responder]. Any
+// other status is what the handler sent.
 //
 // Neither header fields nor the request target are logged, since both can contain
 // secrets. If logger is nil, it is [slog.Default]. Place AccessLog outside [Recover],

@@ -1,6 +1,6 @@
-// Package middleware holds the small parts that an HTTP API puts around its
-// handlers: a request ID, an access log, recovery from panics, limits on the body
-// and the request target, and security headers.
+// Package middleware holds the small parts that an HTTP API puts around its handlers. These are
+// a request ID, an access log, recovery from panics, limits on the body and the request target,
+// and security headers.
 //
 // A [Middleware] is a plain function, so these fit together with middlewares
 // of any other package, and [Chain] puts them in order:

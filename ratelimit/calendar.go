@@ -47,10 +47,10 @@ func (q Quota) From(day int) Quota {
 // [PerDay] and [PerMonth] only; [NewPlan] refuses other quotas with it, and a location
 // that is nil.
 //
-// All days in locations are one kind of window, apart from the day of [PerDay] without
-// In: a service with customers in several locations gives In to all of them, also
-// [time.UTC]. A month or day that a subject has begun keeps its end when the location
-// changes. So a customer who moves is not counted twice and has no quota granted twice.
+// All days in locations are one kind of window, apart from the day of [PerDay] without In. A
+// service with customers in several locations gives In to all of them, also [time.UTC]. A month
+// or day that a subject has begun keeps its end when the location changes. So a customer who
+// moves is not counted twice and has no quota granted twice.
 func (q Quota) In(loc *time.Location) Quota {
 	switch {
 	case loc == nil:

@@ -3,10 +3,9 @@ package ratelimit
 // A Caller is the client that sent a request: the subject that it is counted for, and the
 // plan of that subject.
 type Caller struct {
-	// Subject is the name that usage is counted for; it must not be empty. Each kind
-	// of caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and
-	// "network:" (clientip.NetworkSubject), so that a name which a caller chose is
-	// never the name of another.
+	// Subject is the name that usage is counted for; it must not be empty. Each kind of caller
+	// needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and "network:"
+	// (clientip.NetworkSubject). So a name which a caller chose is never the name of another.
 	Subject string
 
 	// Plan is what the subject may use; it must not be nil. [UnlimitedPlan] says that

@@ -19,12 +19,11 @@ import (
 // with a shorter window bounds such a burst. A smooth quota has no boundaries; see
 // [Quota.Smooth].
 //
-// Engines count usage, and usage belongs to a subject and a window, never to a
-// plan. A window opens with the first request that is charged to it. From then on
-// until it ends it counts all that the subject uses under any plan, also if that
-// request was refunded, so that a change of plan never grants a second quota. Up to eight windows of a subject are
-// counted at once. An open calendar window keeps its end if the billing day or the time
-// zone changes.
+// Engines count usage, and usage belongs to a subject and a window, never to a plan. A window
+// opens with the first request that is charged to it. From then on until it ends it counts all
+// that the subject uses under any plan, also if that request was refunded. So a change of plan
+// never grants a second quota. Up to eight windows of a subject are counted at once. An open
+// calendar window keeps its end if the billing day or the time zone changes.
 //
 // # Clocks that jump
 //

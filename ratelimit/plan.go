@@ -46,10 +46,10 @@ func newPlan(name, scope string, penalty Penalty, quotas ...Quota) *Plan {
 //
 // The name is for people, metrics and logs; it may be empty. Usage belongs to a subject and a
 // window, never to a plan. If the plan of a subject changes, the new limits hold from its next
-// request on, and the subject keeps what it has used in the windows that both plans have. All
+// request on. The subject keeps what it has used in the windows that both plans have. All
 // months are one window in this respect, from whichever day and in whichever zone, and so are
-// all days in zones: see [Quota.From] and [Quota.In]. What is used of a smooth quota belongs
-// to its Window, apart from what is used of fixed windows.
+// all days in zones: see [Quota.From] and [Quota.In]. What is used of a smooth quota belongs to
+// its Window, apart from what is used of fixed windows.
 func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if err := validatePlan(penalty, quotas); err != nil {
 		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)
@@ -129,10 +129,10 @@ func (p *Plan) WithoutPenalty() *Plan {
 }
 
 // WithScope returns a plan with the same name, quotas and penalty that says whose limits they
-// are. It is for the plans of [Caller].Also: a user that is refused then reads "This
-// organisation has reached the limit of 4 requests per minute." in place of "You have
-// reached". In the fields of limit.DraftRateLimit the names of its quotas begin with the
-// scope, as in "organisation-minute". Metrics and logs have the name of the plan, as always.
+// are. It is for the plans of [Caller].Also. A user that is refused then reads "This
+// organisation has reached the limit of 4 requests per minute." in place of "You have reached".
+// In the fields of limit.DraftRateLimit the names of its quotas begin with the scope, as in
+// "organisation-minute". Metrics and logs have the name of the plan, as always.
 //
 // The scope is a noun that can follow "this": 1 to 40 ASCII letters, digits, spaces and
 // hyphens, with a letter or digit at both ends. With anything else but "", which is no scope,

@@ -113,15 +113,13 @@ func (q Quota) MarshalText() ([]byte, error) {
 	return []byte(q.String()), nil
 }
 
-// UnmarshalText reads the text form of a quota: the limit, a slash and the window,
-// which is a word (second, minute, hour, day, month) or a duration as
-// [time.ParseDuration] reads it: "60/minute", "1000/day", "5/2s".
-// Underscores may group the digits of the limit: "1_000_000/day".
-// A month can begin on another day, and a month or a day in a time zone:
-// "10000/month from 17", "1000/day in Europe/Berlin",
-// "10000/month from 17 in Europe/Berlin". A program that must run where the system has
-// no time zones imports [time/tzdata]. A quota can be smooth, with a burst:
-// "60/minute smooth 10".
+// UnmarshalText reads the text form of a quota: the limit, a slash and the window. The window
+// is a word (second, minute, hour, day, month) or a duration as [time.ParseDuration] reads it:
+// "60/minute", "1000/day", "5/2s". Underscores may group the digits of the limit:
+// "1_000_000/day". A month can begin on another day, and a month or a day in a time zone:
+// "10000/month from 17", "1000/day in Europe/Berlin", "10000/month from 17 in Europe/Berlin". A
+// program that must run where the system has no time zones imports [time/tzdata]. A quota can
+// be smooth, with a burst: "60/minute smooth 10".
 func (q *Quota) UnmarshalText(text []byte) error {
 	parsed, err := parseQuota(string(text))
 	if err != nil {
@@ -204,10 +202,9 @@ func (q Quota) windowText() string {
 	return durationText(q.Window)
 }
 
-// Smooth returns the quota without windows: of Limit units in each Window, at most burst
-// can be used at once, from 1 to Limit, and the others only as they come back, at even
-// intervals. It is a token bucket that holds burst units, or the generic cell rate
-// algorithm (GCRA):
+// Smooth returns the quota without windows. Of Limit units in each Window, at most burst can be
+// used at once, from 1 to Limit, and the others only as they come back, at even intervals. It
+// is a token bucket that holds burst units, or the generic cell rate algorithm (GCRA):
 //
 //	PerMinute(60).Smooth(10) // one unit a second, and ten at once after ten seconds without any
 //

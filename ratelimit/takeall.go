@@ -16,12 +16,12 @@ type Charge struct {
 	Cost    int64 // units, 1 to what every quota of the plan allows at once; 0 only in [Caller.Also]
 }
 
-// TakeAll makes all charges, or none if one of them is refused, and sets decisions[i]
-// to the decision about charges[i]; Deciding of package engine finds the one to show. If
-// all are made, every decision is [Allowed]. Otherwise the decisions of the refused ones are [Limited],
-// [Banned] or [Suspended], and those may be strikes; the others are [Skipped]: they show
-// what the subject has left, or are zero if the engine was not asked. Put subjects that
-// many requests share last.
+// TakeAll makes all charges, or none if one of them is refused, and sets decisions[i] to the
+// decision about charges[i]; Deciding of package engine finds the one to show. If all are made,
+// every decision is [Allowed]. Otherwise the decisions of the refused ones are [Limited],
+// [Banned] or [Suspended], and those may be strikes. The others are [Skipped]: they show what
+// the subject has left, or are zero if the engine was not asked. Put subjects that many
+// requests share last.
 //
 // The engines of packages memory and redislimit decide at one instant. The engines of
 // redisrate and ululelimit make the charges in order, and say what follows from that. An engine

@@ -22,10 +22,10 @@
 // Options.ChargeIf only some calls are charged, by their code: failed sign-ins alone, for
 // instance.
 //
-// The middleware of package limit around a Connect handler is not the same: clients see its
-// 429 as unavailable, without RetryInfo, and with limit.NotServerError it also gives back
-// unary calls of the Connect protocol that a client can make fail: with 500 for unknown, 501
-// for an unknown compression, or 504 at its deadline. Authentication can be done in either place: NewRequire
+// The middleware of package limit around a Connect handler is not the same. Clients see its 429
+// as unavailable, without RetryInfo. With limit.NotServerError it also gives back unary calls
+// of the Connect protocol that a client can make fail: with 500 for unknown, 501 for an unknown
+// compression, or 504 at its deadline. Authentication can be done in either place: NewRequire
 // also works inside the middleware Identify of package bearer.
 //
 // A stream is charged once, when it opens, however many messages it carries;
@@ -38,10 +38,10 @@
 // handler, such as those of unknown methods. To count these too, put limit.ByIP around
 // the mux.
 //
-// A client whose http.Client has a transport of package ratelimit/transport waits as the
-// server asks, for unary calls of the Connect protocol. gRPC clients with a retry policy do
-// not retry a refused call, as they do one of gatehousegrpc: connect-go sends the refusal
-// in two blocks of headers (gRFC A6). They find the time to wait in RetryInfo.
+// A client whose http.Client has a transport of package ratelimit/transport waits as the server
+// asks, for unary calls of the Connect protocol. gRPC clients with a retry policy do not retry
+// a refused call, as they do one of gatehousegrpc. The reason is that connect-go sends the
+// refusal in two blocks of headers (gRFC A6). They find the time to wait in RetryInfo.
 //
 // Browsers show pages of other origins only the fields that the middleware for CORS
 // exposes: add Retry-After and the X-RateLimit fields to its list.
@@ -68,14 +68,14 @@ import (
 // opens, and Options.ChargeIf is asked when it ends. Calls of clients are left alone. New
 // returns an error if an argument is nil or an option is not valid.
 //
-// identify and the functions in Options get the call as a request: the full name of the
-// method, such as "/pets.v1.Pets/Get", is its URL.Path, and its header and its RemoteAddr
-// belong to the call. So functions written for package limit and the sources of package
-// clientip work as they are. An error of identify that wraps [ratelimit.ErrUnavailable] is
-// treated as one of an engine that cannot decide. One that wraps a [connect.Error] is answered
-// with that, and not logged; an [apierror.Error] is answered with the code that corresponds to
-// its HTTP status, and its text; any other error is logged and answered with internal.
-// identify must be safe for concurrent use.
+// identify and the functions in Options get the call as a request. The full name of the method,
+// such as "/pets.v1.Pets/Get", is its URL.Path, and its header and its RemoteAddr belong to the
+// call. So functions written for package limit and the sources of package clientip work as they
+// are. An error of identify that wraps [ratelimit.ErrUnavailable] is treated as one of an
+// engine that cannot decide. One that wraps a [connect.Error] is answered with that, and not
+// logged. An [apierror.Error] is answered with the code that corresponds to its HTTP status,
+// and its text. Any other error is logged and answered with internal. identify must be safe for
+// concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (connect.Interceptor, error) {
 	g, err := rpclimit.New("gatehouseconnect", l, identify, rpclimit.Options(opts), isConnectError, errPanicked)
 	if err != nil {

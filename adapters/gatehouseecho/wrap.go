@@ -45,9 +45,9 @@ import (
 // to the ResponseWriter of the innermost middleware; after that c.Response() is again
 // what it was.
 //
-// Middlewares must derive the context of the request from the one that they get, and
-// must call the handler inside them in the same goroutine: [http.TimeoutHandler] does
-// not, so that its answer is sent only when the handlers have returned.
+// Middlewares must derive the context of the request from the one that they get, and must call
+// the handler inside them in the same goroutine. [http.TimeoutHandler] does not, so that its
+// answer is sent only when the handlers have returned.
 func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
 	h := middleware.Chain(http.HandlerFunc(serveNext), m...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {

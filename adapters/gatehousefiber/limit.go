@@ -7,7 +7,7 @@
 //
 // Fiber runs handlers outside net/http. Its adaptor.HTTPMiddleware calls a middleware of
 // net/http before the handlers of Fiber, not around them, with a ResponseWriter and a request
-// that the handlers do not use: a recovery, a refund, an access log or a limit of requests in
+// that the handlers do not use. A recovery, a refund, an access log or a limit of requests in
 // progress seems to work and sees nothing. Therefore no other middleware of Gatehouse works in
 // Fiber. [New] runs the middleware of package limit with a request and a response made from
 // Fiber's. For everything else, put a gateway of net/http in front of the service, or serve it
@@ -53,10 +53,10 @@ import (
 // answered as limit.New says, and so are those that also wrap ratelimit.ErrUnavailable. If a handler returns an error, New calls the error handler of the
 // app, so that it sees the status, and returns nil.
 //
-// Fiber does not say whether the client has disconnected: with a refund, a client
-// that does, and makes the service fail by it, gets its units back, as one does that breaks
-// a streamed body (fiber.Config.StreamRequestBody) off. A body that is streamed
-// (SendStreamWriter) is sent after the handler: what goes wrong then is not seen, and with
+// Fiber does not say whether the client has disconnected. With a refund, a client that
+// disconnects, and makes the service fail by it, gets its units back. So does one that breaks a
+// streamed body (fiber.Config.StreamRequestBody) off. A body that is streamed
+// (SendStreamWriter) is sent after the handler. What goes wrong then is not seen, and with
 // limit.Options.Settle it needs a settlement that was taken from c.Context() before.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts limit.Options) (fiber.Handler, error) {
 	if identify == nil {

@@ -20,8 +20,8 @@ var (
 // HandleMethodNotAllowed, NoRoute and NoMethod. A nil Responder works.
 //
 // Gin answers /pets/ with a redirect to /pets, and the other way round, before it calls any
-// handler: such a request is neither counted nor logged, unless RedirectTrailingSlash is
-// turned off.
+// handler. Such a request is neither counted nor logged, unless RedirectTrailingSlash is turned
+// off.
 func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
 	engine.HandleMethodNotAllowed = true
 	answer := func(e *apierror.Error) gin.HandlerFunc {

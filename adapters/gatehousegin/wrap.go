@@ -51,10 +51,10 @@ import (
 // to the ResponseWriter of the innermost middleware; after the chain c.Writer is again
 // what it was.
 //
-// Middlewares must derive the context of the request from the one that they get, and
-// must call the handler inside them in the same goroutine: [http.TimeoutHandler] does
-// not, so that its answer is sent only when the handlers have returned. [gin.Engine.HandleContext]
-// runs them again: a limit counts the request twice.
+// Middlewares must derive the context of the request from the one that they get, and must call
+// the handler inside them in the same goroutine. [http.TimeoutHandler] does not, so that its
+// answer is sent only when the handlers have returned. [gin.Engine.HandleContext] runs them
+// again: a limit counts the request twice.
 func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
 	h := middleware.Chain(http.HandlerFunc(serveNext), m...)
 	return func(c *gin.Context) {

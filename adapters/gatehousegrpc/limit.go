@@ -63,14 +63,14 @@ import (
 // and Options.ChargeIf is asked when it ends. New returns an error if an argument is nil or an
 // option is not valid.
 //
-// identify and the functions in Options get the call as a request: the full name of the
-// method, such as "/pets.v1.Pets/Get", is its URL.Path, the metadata is its header, and its
-// RemoteAddr is the address of the peer. So functions written for package limit and the
-// sources of package clientip work as they are. An error of identify that wraps
-// [ratelimit.ErrUnavailable] is treated as one of an engine that cannot decide. One that has a
-// gRPC status is the answer to the call, and not logged; an [apierror.Error] is answered with
-// the status that corresponds to its HTTP status, and its text; any other error is logged and
-// answered with INTERNAL. identify must be safe for concurrent use.
+// identify and the functions in Options get the call as a request. The full name of the method,
+// such as "/pets.v1.Pets/Get", is its URL.Path, the metadata is its header, and its RemoteAddr
+// is the address of the peer. So functions written for package limit and the sources of package
+// clientip work as they are. An error of identify that wraps [ratelimit.ErrUnavailable] is
+// treated as one of an engine that cannot decide. One that has a gRPC status is the answer to
+// the call, and not logged. An [apierror.Error] is answered with the status that corresponds to
+// its HTTP status, and its text. Any other error is logged and answered with INTERNAL. identify
+// must be safe for concurrent use.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor, error) {
 	g, err := rpclimit.New("gatehousegrpc", l, identify, rpclimit.Options(opts), hasStatus, errPanicked)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-// A Digest is the SHA-256 of a whole key, which a service stores instead of the key. It
-// need not be secret: a key cannot be computed from its digest, and has too many random
-// bits to be guessed, so a slow hash, as for passwords, is not needed. A store looks a
-// key up by its digest, and need not compare digests in constant time, because a client
-// cannot find a key for a digest of its choice.
+// A Digest is the SHA-256 of a whole key, which a service stores instead of the key. It need
+// not be secret. A key cannot be computed from its digest, and has too many random bits to be
+// guessed, so a slow hash, as for passwords, is not needed. A store looks a key up by its
+// digest, and need not compare digests in constant time, because a client cannot find a key for
+// a digest of its choice.
 type Digest [sha256.Size]byte
 
 // DigestOf returns the digest of a key.

@@ -104,9 +104,9 @@ func (r Record[P]) Valid(at time.Time) error {
 	}
 }
 
-// ExpireAfter returns the record of a key that a new key replaces: it stays valid for
-// an overlap, in which clients change to the new key, but never longer than before.
-// A negative overlap counts as 0.
+// ExpireAfter returns the record of a key that a new key replaces. It stays valid for an
+// overlap, in which clients change to the new key, but never longer than before. A negative
+// overlap counts as 0.
 func (r Record[P]) ExpireAfter(now time.Time, overlap time.Duration) Record[P] {
 	end := now.Add(max(overlap, 0))
 	if r.Expires.IsZero() || end.Before(r.Expires) {

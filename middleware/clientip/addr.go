@@ -109,11 +109,11 @@ func Network(addr netip.Addr) netip.Prefix {
 	return network
 }
 
-// NetworkSubject returns the subject that the usage of a client without a key is
-// counted for, and that is banned: "network:" and the text of [Network], such as
+// NetworkSubject returns the subject that the usage of a client without a key is counted for,
+// and that is banned. It is "network:" and the text of [Network], such as
 // "network:192.0.2.1/32" or "network:2001:db8:0:1::/64". The zero address gives
-// "network:unknown". No subject of a key's owner is equal to it: those begin with
-// "owner:" (apikey.OwnerSubject).
+// "network:unknown". No subject of a key's owner is equal to it: those begin with "owner:"
+// (apikey.OwnerSubject).
 func NetworkSubject(addr netip.Addr) string {
 	network := Network(addr)
 	if !network.IsValid() {

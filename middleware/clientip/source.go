@@ -54,19 +54,18 @@ func FromRemoteAddr() *Source {
 // An entry is an IPv4 or an IPv6 address, the latter also in brackets, each
 // with or without a port.
 //
-// It returns an error if trusted is empty, or has a prefix that is not valid,
-// covers all addresses, has bits set beyond its length (10.0.0.1/8), or writes
-// IPv4 as IPv6 (::ffff:10.0.0.0/104).
+// It returns an error if trusted is empty, or has a prefix that is not valid or covers all
+// addresses. So it does if a prefix has bits set beyond its length (10.0.0.1/8), or writes IPv4
+// as IPv6 (::ffff:10.0.0.0/104).
 func FromXForwardedFor(trusted []netip.Prefix) (*Source, error) {
 	return newSource(xForwardedFor, trusted, lastXForwardedFor)
 }
 
-// FromForwarded is like [FromXForwardedFor] for proxies that add an element to
-// Forwarded (RFC 7239). The address of an element is its "for" parameter.
-// Reading stops, as at an entry that is not an address, at an element that breaks the
-// grammar, has no for parameter or two, or has one that is "unknown" or an obfuscated
-// name such as "_hidden". It also stops at an element with a backslash, which the
-// grammar would allow.
+// FromForwarded is like [FromXForwardedFor] for proxies that add an element to Forwarded (RFC
+// 7239). The address of an element is its "for" parameter. Reading stops, as at an entry that
+// is not an address, at an element that breaks the grammar. The same holds if it has no for
+// parameter or two, or one that is "unknown" or an obfuscated name such as "_hidden". It also
+// stops at an element with a backslash, which the grammar would allow.
 func FromForwarded(trusted []netip.Prefix) (*Source, error) {
 	return newSource(forwarded, trusted, lastForwarded)
 }
@@ -79,9 +78,8 @@ func FromForwarded(trusted []netip.Prefix) (*Source, error) {
 // If the connection comes from a trusted address, and the field has one line with one
 // address, that is the client's address. Otherwise it is the address of the connection.
 //
-// It returns an error if name is not a field name (RFC 9110 section 5.1) or is
-// X-Forwarded-For or Forwarded, which hold lists, and for the prefixes for which
-// [FromXForwardedFor] returns one.
+// It returns an error if name is not a field name (RFC 9110 section 5.1) or is X-Forwarded-For
+// or Forwarded, which hold lists. It refuses the prefixes that [FromXForwardedFor] refuses.
 func FromHeader(name string, trusted []netip.Prefix) (*Source, error) {
 	if !isFieldName(name) {
 		return nil, fmt.Errorf("clientip: FromHeader needs the name of a header field, got %q", name)

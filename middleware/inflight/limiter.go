@@ -14,10 +14,9 @@ import (
 
 // A Caller is the client that a request counts for.
 type Caller struct {
-	// Subject is the name that requests are counted for; it must not be empty.
-	// Each kind of caller needs a prefix of its own, such as "owner:"
-	// (apikey.OwnerSubject) and "network:" (clientip.NetworkSubject), so that a name
-	// which a caller chose is never the name of another.
+	// Subject is the name that requests are counted for; it must not be empty. Each kind of
+	// caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and "network:"
+	// (clientip.NetworkSubject). So a name which a caller chose is never the name of another.
 	Subject string
 
 	// Limit is how many requests of the subject may run at once, for callers that differ
@@ -49,12 +48,12 @@ type Options struct {
 	// Errors writes all responses to refused requests. Nil works.
 	Errors *apierror.Responder
 
-	// Shared counts a request in all processes that share the limit: Enter of a Pool of
-	// package ratelimit/redislimit/slots. It is called for each request that this
-	// process's limit admits, with the request's context, its subject and its limit, on
-	// the goroutine of the request, and must be safe for concurrent use. If leave is nil, the
-	// request is refused. Otherwise leave is called when the request has ended. An error means
-	// that Shared could not decide: then the request is admitted.
+	// Shared counts a request in all processes that share the limit: Enter of a Pool of package
+	// ratelimit/redislimit/slots. It is called for each request that this process's limit
+	// admits, with the request's context, its subject and its limit. It runs on the goroutine
+	// of the request, and must be safe for concurrent use. If leave is nil, the request is
+	// refused. Otherwise leave is called when the request has ended. An error means that Shared
+	// could not decide: then the request is admitted.
 	//
 	// Queue, Running and Subjects are about this process alone. Nil means that each process
 	// counts for itself.

@@ -31,8 +31,8 @@
 //
 // Two kinds of schemas take longer. A pattern that counts far, such as [a-z]{500}x, can take
 // half a second for a long string. Alternatives (anyOf, oneOf) that recurse into the same
-// member multiply the work on each level, since all of them are tried: choose the
-// alternative by if and then, or lower Options.MaxDepth.
+// member multiply the work on each level, since all of them are tried. Choose the alternative
+// by if and then, or lower Options.MaxDepth.
 package jsonbody
 
 import (
@@ -69,13 +69,13 @@ type Options struct {
 // Body reads bodies of one schema into values of type T. It is safe for concurrent
 // use.
 //
-// Schemas are of draft 2020-12, which OpenAPI 3.1 uses, with patterns in the syntax of
-// package regexp: write \x1f for a control character, which ECMAScript understands
-// too, not \u001f. If a schema with a pattern has a title, such as "a name without
-// control characters", the error says "must be" and the title, since a regular
-// expression says little to a client. As in the draft, format and default are
-// annotations: they have no effect. $ref refers only to other parts of the document;
-// nothing is loaded from files or the network. $dynamicRef and dependencies are refused.
+// Schemas are of draft 2020-12, which OpenAPI 3.1 uses, with patterns in the syntax of package
+// regexp: write \x1f for a control character, which ECMAScript understands too, not \u001f. If
+// a schema with a pattern has a title, such as "a name without control characters", the error
+// says "must be" and the title. A regular expression says little to a client. As in the draft,
+// format and default are annotations: they have no effect. $ref refers only to other parts of
+// the document. Nothing is loaded from files or the network. $dynamicRef and dependencies are
+// refused.
 type Body[T any] struct {
 	options Options
 	schema  *schema
@@ -99,12 +99,12 @@ type Body[T any] struct {
 //   - pointers to, slices of, arrays of, maps from string to, and structs of those, also
 //     of itself if the schema repeats as the type does.
 //
-// As in encoding/json, a slice of bytes is base64 (RFC 4648 section 4) or an array of
-// numbers, a Go array may get fewer elements than it has, embedded structs lend their
-// fields, and tags name members and exclude fields ("-"). Unlike there, names match
-// exactly, no value is cut or dropped to fit, and two fields for one member are refused.
-// An absent member leaves its field at zero. Apart from json.Unmarshaler, null is nil, and
-// is refused where nil is impossible.
+// As in encoding/json, a slice of bytes is base64 (RFC 4648 section 4) or an array of numbers,
+// and a Go array may get fewer elements than it has. Embedded structs lend their fields, and
+// tags name members and exclude fields ("-"). Unlike there, names match exactly, no value is
+// cut or dropped to fit, and two fields for one member are refused. An absent member leaves its
+// field at zero. Apart from json.Unmarshaler, null is nil, and is refused where nil is
+// impossible.
 //
 // New refuses other types, fields for members that the schema does not describe, since
 // their values would be unchecked, and types that cannot hold any of the types of values

@@ -36,9 +36,8 @@ import (
 //     that does not answer; other errors of identify are not observed. An Error without a
 //     cause is not logged. The request is not counted. In shadow mode it is served.
 //
-// The headers of Options.Headers are set before the request is served, so that
-// every response from further in has them, errors and panics included, as long
-// as no handler removes them.
+// The headers of Options.Headers are set before the request is served. So every response from
+// further in has them, errors and panics included, as long as no handler removes them.
 //
 // Place it after authentication and before everything else. To count requests
 // without valid credentials too, refuse them further in. With package bearer that is
@@ -48,9 +47,9 @@ import (
 // where identify returns a network as the Caller if bearer.FromContext finds no
 // principal.
 //
-// Two such middlewares, one inside the other, decide apart. The inner one replaces the
-// headers that its own set has, and what it denies stays charged by the outer one, unless
-// the Options.ChargeIf of that one is false for 429. With [ratelimit.Caller].Also, one middleware
+// Two such middlewares, one inside the other, decide apart. The inner one replaces the headers
+// that its own set has. What it denies stays charged by the outer one, unless the
+// Options.ChargeIf of that one is false for 429. With [ratelimit.Caller].Also, one middleware
 // makes all charges or none.
 //
 // Place [http.TimeoutHandler] further in. Outside, its 503 has none of the headers, and

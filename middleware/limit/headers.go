@@ -148,7 +148,7 @@ const (
 )
 
 // Set sets the fields of s in h. If the request was denied, it also sets Retry-After (RFC 9110
-// section 10.2.3) in seconds, rounded up: a client that waits that long is admitted, unless
+// section 10.2.3) in seconds, rounded up. A client that waits that long is admitted, unless
 // something else uses the quota meanwhile. If the client is banned, X-RateLimit-Banned is
 // "true", by which package transport knows a ban whatever the body is. Set does nothing if d
 // has no Plan, or an unlimited one. Of a request with several charges, all are the decisions

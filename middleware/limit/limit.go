@@ -71,12 +71,12 @@ func (c Addresses) ByPlan(planOf func(*http.Request) (user string, plan *ratelim
 	return middleware
 }
 
-// Identify returns the function with which ByPlan calls [New], for services that need more
-// than ByPlan: an engine or options of their own, or a function around it that adds to the
-// Caller. A user's subject is [UserSubject], and a client without a user has
-// clientip.NetworkSubject. With API keys the function around it returns the principal's
-// Subject and [ratelimit.KindAPIKey], and calls Identify for clients without a key, as
-// examples/keys does. Identify panics if planOf is nil.
+// Identify returns the function with which ByPlan calls [New], for services that need more than
+// ByPlan. Examples are an engine or options of their own, or a function around it that adds to
+// the Caller. A user's subject is [UserSubject], and a client without a user has
+// clientip.NetworkSubject. With API keys the function around it returns the principal's Subject
+// and [ratelimit.KindAPIKey], and calls Identify for clients without a key, as examples/keys
+// does. Identify panics if planOf is nil.
 func (c Addresses) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
 	if planOf == nil {
 		panic("limit.Identify: the function that returns the user and the plan must not be nil")
@@ -126,8 +126,8 @@ type Addresses struct {
 // counted as one. So are they if the proxy sends no X-Forwarded-For. The functions of this
 // package log a warning (slog.Default) once for each of two mistakes. A request from a known
 // proxy does not name its client. Or a request seems to come from an unknown proxy: it arrives
-// over a Unix socket, or from a private address with X-Forwarded-For or Forwarded, or from a
-// public address if 90 of the first 100 such requests have these fields.
+// over a Unix socket, or from a private address with X-Forwarded-For or Forwarded. So does one
+// from a public address, if 90 of the first 100 such requests have these fields.
 func Behind(proxies ...string) Addresses {
 	prefixes, err := clientip.ParsePrefixes(proxies)
 	if err != nil {
@@ -167,8 +167,8 @@ type firstRequests struct{ seen, forwarded atomic.Int32 }
 
 // fromProxy reports whether a request of a client seems to come from an unknown reverse proxy,
 // which then has the address of the client. A client that the service sees at a public address
-// may have written the headers itself, so that they say something there only if nearly all of
-// the first hundred requests have them. Health checks and scanners may not.
+// may have written the headers itself. So they say something there only if nearly all of the
+// first hundred requests have them. Health checks and scanners may not.
 func (f *firstRequests) fromProxy(r *http.Request, client netip.Addr, peer *clientip.Source) bool {
 	const many, most, last = 100, 90, 110
 	public := client.IsValid() && !client.IsPrivate() && !client.IsLoopback()

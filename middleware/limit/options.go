@@ -13,9 +13,9 @@ import (
 
 // Options are optional settings of the middleware. The zero value works.
 type Options struct {
-	// Name keeps limits on one engine apart. Limits with the same Name share usage and bans,
-	// in one process or in several, and so do limits without a Name: give the second limit
-	// of an engine a Name.
+	// Name keeps limits on one engine apart. Limits with the same Name share usage and bans, in
+	// one process or in several. So do limits without a Name: give the second limit of an
+	// engine a Name.
 	//
 	// For each subject user:ann that identify returns, also in Also, the engine counts and
 	// bans name/user:ann. A Name has no slash and no colon. In a limit without a Name,
@@ -44,7 +44,7 @@ type Options struct {
 	Headers HeaderSet
 
 	// ChargeIf reports whether a request stays charged, by the status of its response. If it
-	// returns false, the units are given back: with [NotServerError] a service gives back
+	// returns false, the units are given back. With [NotServerError] a service gives back
 	// requests that it has failed to serve, and with functions of its own it charges only
 	// failed sign-ins, or everything but 304. The limiter must be an [engine.Adjuster].
 	//
@@ -55,12 +55,12 @@ type Options struct {
 	// panicked. A refund has half a second and a context of its own, so that a deadline which
 	// ended the request does not stop it.
 	//
-	// Requests abandoned by the client are not refunded: their context is cancelled,
-	// rather than ended by a deadline, when the handler returns, or within 10 ms after that
-	// if a write has failed. Over HTTP/1 net/http cancels the context only after the body was
-	// read to its end, and not if the client had already sent a part of its next request. A
-	// client whose disconnection net/http does not notice, also behind a proxy that keeps the
-	// connection, is refunded as if it had stayed.
+	// Requests abandoned by the client are not refunded. Their context is cancelled, rather
+	// than ended by a deadline, when the handler returns, or within 10 ms after that if a write
+	// has failed. Over HTTP/1 net/http cancels the context only after the body was read to its
+	// end, and not if the client had already sent a part of its next request. A client whose
+	// disconnection net/http does not notice, also behind a proxy that keeps the connection, is
+	// refunded as if it had stayed.
 	//
 	// A request is not refunded either if reading its body has failed, or if a Read still
 	// waited for the client when the handler returned or closed the body. Answer any other

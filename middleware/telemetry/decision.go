@@ -71,8 +71,8 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 // request is refused.
 //
 // A request with several charges counts once, under the plan of its caller, also if the
-// applicable quota belongs to another charge. near_limit, strikes and bans have the plan whose
-// quota or penalty it was.
+// applicable quota belongs to another charge. The counts near_limit, strikes and bans have the
+// plan whose quota or penalty it was.
 func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	if t == nil {
 		return

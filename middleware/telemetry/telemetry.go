@@ -39,12 +39,12 @@
 //	gatehouse.panics                    counter (panic)
 //
 // gatehouse.result of a decision is allowed, limited, banned or suspended, or undecided if the
-// engine failed or the request costs more than a quota. For an authentication it is the text
-// of a [bearer.Outcome], and for a limit on requests in progress admitted or refused.
-// gatehouse.limiter is the service's name for that limit. gatehouse.window is the window of
-// the applicable quota: second, minute, hour, day, month, local-day (a day in a time zone),
-// 900s and the like, after smooth- for a smooth quota, and empty without a quota. near_limit
-// counts allowed requests that left at most a tenth of it.
+// engine failed or the request costs more than a quota. For an authentication it is the text of
+// a [bearer.Outcome], and for a limit on requests in progress admitted or refused. The service
+// names that limit by gatehouse.limiter. The gatehouse.window of the applicable quota is
+// second, minute, hour, day, month, local-day (a day in a time zone), 900s and the like, after
+// smooth- for a smooth quota, and "" without a quota. The counter near_limit has allowed
+// requests that left at most a tenth of it.
 //
 // # Cardinality
 //

@@ -22,11 +22,11 @@ type Peeker interface {
 // An Adjuster changes what a charge costs after it was made: to refund it, to settle a cost
 // that is known only afterwards, or by hand. Engines may implement it.
 type Adjuster interface {
-	// Adjust makes the charge that d is the decision about cost units in all, 0 or more,
-	// in place of d.Cost. It changes those windows that the charge has reached, whatever
-	// the plan and the clock are by now: for each quota of d.Plan the window that ends at
-	// d.States[i].Reset, unless that is 0, and those in d.Receipt.Others. What has ended is
-	// left as it is. If d is not Allowed, Adjust does nothing. To adjust a charge again, set
+	// Adjust makes the charge that d is the decision about cost units in all, 0 or more, in
+	// place of d.Cost. It changes those windows that the charge has reached, whatever the plan
+	// and the clock are by now. For each quota of d.Plan it is the window that ends at
+	// d.States[i].Reset, unless that is 0. The others are in d.Receipt.Others. What has ended
+	// is left as it is. If d is not Allowed, Adjust does nothing. To adjust a charge again, set
 	// d.Cost to the units that it costs now.
 	//
 	// No window holds less than 0 units or more than 9007199254740991. Units can be added beyond
@@ -44,11 +44,11 @@ type Adjuster interface {
 	//     of the charge's, by at most one window.
 	//
 	// To a smooth quota, added units are charged now. Units that have not come back by
-	// themselves are given back immediately, with two exceptions that come back by themselves:
-	// some units that an earlier Adjust has added, and some of a charge that more than thirty
-	// other refunds of the subject overtake. No window of any length admits more than it would
-	// have without the charge and its refund, unless usage is forgotten meanwhile: by a reset,
-	// beyond the limit, or as a clock steps back.
+	// themselves are given back immediately. There are two exceptions, which come back by
+	// themselves: some units that an earlier Adjust has added, and some of a charge that more
+	// than thirty other refunds of the subject overtake. No window of any length admits more
+	// than it would have without the charge and its refund, unless usage is forgotten
+	// meanwhile. That can be by a reset, beyond the limit, or as a clock steps back.
 	//
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
 	// With an id, a random text, such an engine changes nothing twice within ten minutes: then
@@ -58,10 +58,10 @@ type Adjuster interface {
 	Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error
 }
 
-// AddUsage adds units that subject used at a time, or gives them back if units is negative: in
-// the windows of all quotas of the plan that the time lies in. It is for units that were used
-// elsewhere, and for corrections by hand. The units count even beyond a limit, and no window
-// falls below 0. Under a plan without quotas there is nothing to change. The id makes a
+// AddUsage adds units that subject used at a time, or gives them back if units is negative. It
+// does so in the windows of all quotas of the plan that the time lies in. It is for units that
+// were used elsewhere, and for corrections by hand. The units count even beyond a limit, and no
+// window falls below 0. Under a plan without quotas there is nothing to change. The id makes a
 // repetition harmless, as in [Adjuster]; "" is none.
 func AddUsage(ctx context.Context, a Adjuster, subject string, plan *ratelimit.Plan, units int64, at time.Time, id string) error {
 	if err := plan.Check(subject, 1); err != nil {

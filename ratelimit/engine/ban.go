@@ -20,11 +20,11 @@ type Banner interface {
 	// bans. The time without a ban that lowers the level counts anew from the end of each
 	// ban, which may be one made by hand.
 	//
-	// The reason is what clients read during the ban, such as "your requests load one page
-	// in a loop": at most 200 bytes of UTF-8, without control characters and without spaces
+	// The reason is what clients read during the ban, such as "your requests load one page in a
+	// loop". It has at most 200 bytes of UTF-8, without control characters and without spaces
 	// at its ends. The two that are not such a text are "by hand", which "" stands for, and
-	// "strikes", for the ban of a penalty that is moved from another engine. The error for
-	// any other reason or length wraps [ratelimit.ErrInvalid].
+	// "strikes", for the ban of a penalty that is moved from another engine. The error for any
+	// other reason or length wraps [ratelimit.ErrInvalid].
 	Ban(ctx context.Context, subject string, length time.Duration, reason string) error
 	// Unban ends the ban of subject, and forgets its strikes and its level. It reports
 	// whether a ban was in force.

@@ -8,9 +8,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Decide returns the decision on a request if the plan alone makes it, like the plans
-// that [ratelimit.SuspendedPlan] and [ratelimit.UnlimitedPlan] return, or an error that
-// wraps [ratelimit.ErrInvalid] if the call is invalid. Otherwise it returns a Decision with no
+// Decide returns the decision on a request if the plan alone makes it, like the plans that
+// [ratelimit.SuspendedPlan] and [ratelimit.UnlimitedPlan] return. If the call is invalid, it
+// returns an error that wraps [ratelimit.ErrInvalid]. Otherwise it returns a Decision with no
 // Outcome, and the engine decides. The Take and Peek of every engine begin with it:
 //
 //	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {

@@ -17,8 +17,7 @@ type Leaser interface {
 	// has left after the request, rounded down. All of it, with what Terms describes, is one
 	// atomic step. The Cost of the decision is what was charged in all, and its States are
 	// those afterwards. A share must not be spent after the earliest Reset of the States, by
-	// the clock of the engine, which was at Time: a holder with another clock must stop
-	// sooner.
+	// the clock of the engine, which was at Time. A holder with another clock must stop sooner.
 	//
 	// With the cost 0 there is no request, only a share. If that is refused, it is not a strike,
 	// and the Cost is 0. Unless there is a ban, the Outcome is Limited if More is over 0
@@ -54,10 +53,10 @@ type Terms struct {
 	// the units of it that were not spent. They are given back to the windows that were
 	// charged, before anything else is done. Nil, or not Allowed: none.
 	//
-	// Nothing is given back to a subject that was Reset, or that the engine has lost, since
-	// the units were charged: what it has used by now does not include them. An engine may
-	// also leave units charged because of what happened to other subjects. Give units
-	// back only once: the engine does not notice a repetition.
+	// Nothing is given back to a subject that was Reset, or that the engine has lost, since the
+	// units were charged. What it has used by now does not include them. An engine may also
+	// leave units charged because of what happened to other subjects. Give units back only
+	// once: the engine does not notice a repetition.
 	Back *ratelimit.Decision
 }
 

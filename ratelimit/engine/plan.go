@@ -81,7 +81,7 @@ func (p Plan) WindowEnd(i int, now int64) int64 { return p.Numbers().WindowEnd(i
 // opened under another plan, WindowStart returns the earliest time that its kind can
 // have begun at.
 //
-// For the grace of a penalty, the window of a smooth quota is the time in which the whole
-// limit comes back, before its Reset, and two seconds, so that it has always begun. That time is
-// the Window or, because rates are rounded down, up to 0.03 percent longer.
+// For the grace of a penalty, the window of a smooth quota is the time in which the whole limit
+// comes back, before its Reset, and two seconds. So it has always begun. That time is the
+// Window or, because rates are rounded down, up to 0.03 percent longer.
 func (p Plan) WindowStart(i int, end int64) int64 { return p.Numbers().WindowStart(i, end) }

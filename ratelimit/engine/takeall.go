@@ -46,14 +46,13 @@ func CheckAll(charges []ratelimit.Charge, decisions []ratelimit.Decision) error 
 	return nil
 }
 
-// Deciding returns the index of the decision that matters most, which the header
-// fields and the answer to a denied request show. If any is a denial, it is the
-// denial with the longest RetryAfter, or one that is [ratelimit.Suspended], which has no end. If
-// all are allowed, it is the one with the least remaining and, on a tie, the later reset,
-// and an unlimited one only if all are unlimited. If the costs differ, so do the units, such as
-// requests and tokens: it is then the one that another such request would leave with the
-// smallest part of its limit. Of equal ones it is the first. Deciding returns -1 if there are no
-// decisions.
+// Deciding returns the index of the decision that matters most, which the header fields and the
+// answer to a denied request show. If any is a denial, it is the denial with the longest
+// RetryAfter, or one that is [ratelimit.Suspended], which has no end. If all are allowed, it is
+// the one with the least remaining and, on a tie, the later reset, and an unlimited one only if
+// all are unlimited. If the costs differ, so do the units, such as requests and tokens. It is
+// then the one that another such request would leave with the smallest part of its limit. Of
+// equal ones it is the first. Deciding returns -1 if there are no decisions.
 func Deciding(decisions []ratelimit.Decision) int {
 	most, unlike, cost := -1, false, int64(0)
 	for i := range decisions {
@@ -107,9 +106,8 @@ func denied(d *ratelimit.Decision) bool {
 
 // TakeInOrder makes the charges in order, for engines that cannot decide about them at one
 // instant. Their TakeAll calls it, and their documentation says so. If one is refused, those
-// before it are given back, and what those after it have left is only looked up
-// ([Peeker]), so that they get no strike; if the engine cannot look it up, their
-// decisions stay zero. Then
+// before it are given back, and what those after it have left is only looked up ([Peeker]), so
+// that they get no strike. If the engine cannot look it up, their decisions stay zero. Then
 //
 //   - a concurrent request may be refused because of units that are about to be given
 //     back, which takes one call of the engine for each charge;

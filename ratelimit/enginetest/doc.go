@@ -15,9 +15,9 @@
 // [Gaps] declares what an engine cannot do. The capabilities beside Take (peeking,
 // refunds, bans) are tested if the engine has them.
 //
-// [Histories] compares an engine, decision by decision, with [Model], a limiter that is
-// slow and obviously right. They are what tests windows, smooth quotas, strikes, refunds and
-// leases. Run makes them for an engine with no other gaps than NoCalendars, NoSmooth, InOrder
-// and Forgets; the tests with names are about what they do not reach: wrong calls, concurrent
+// [Histories] compares an engine, decision by decision, with [Model], a limiter that is slow
+// and obviously right. They are what tests windows, smooth quotas, strikes, refunds and leases.
+// Run makes them for an engine with no other gaps than NoCalendars, NoSmooth, InOrder and
+// Forgets. The tests with names are about what they do not reach: wrong calls, concurrent
 // callers, clocks that step back by days, and bounds on what a client meets.
 package enginetest

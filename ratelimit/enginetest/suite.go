@@ -46,11 +46,10 @@ type Gaps struct {
 // start is the time at which a test begins: within a second, a minute and a day.
 var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 
-// Run tests the promises that every engine makes, except those that gaps excludes.
-// newEngine returns an engine without subjects for one test; if its clock can be set, it
-// stands at start. A
-// failed test says which promise the engine broke. Under the race detector, which makes
-// tests slow, Run compares the engine with the model in fewer [Histories].
+// Run tests the promises that every engine makes, except those that gaps excludes. newEngine
+// returns an engine without subjects for one test. If its clock can be set, it stands at start.
+// A failed test says which promise the engine broke. Under the race detector, which makes tests
+// slow, Run compares the engine with the model in fewer [Histories].
 func Run(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, gaps Gaps) {
 	for _, promise := range slices.Concat(promises, adjustments, leases) {
 		t.Run(promise.name, func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a
-// Reset, Ban or Unban that took effect in this process, with [Options.Local], and that the
-// primary has not confirmed: it fails, or the circuit is open. If its answer was lost, it may
+// ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a Reset,
+// Ban or Unban that took effect in this process, with [Options.Local], and that the primary has
+// not confirmed. The primary fails then, or the circuit is open. If its answer was lost, it may
 // have done the same.
 var ErrLocalOnly = errors.New("done in this process only, as far as is known; repeat it when the primary is back")
 

@@ -5,11 +5,11 @@
 //	...
 //	defer limiter.Close()
 //
-// A request waits for the primary for at most the budget, 50ms by default. If the
-// primary fails, the local engine decides. After ten failures in a row, or 32 among the
-// last 64 calls, the circuit opens: no request calls the primary, and a probe in the
-// background finds out when it is back. What the local engine admits is kept in a journal
-// until it is charged to the primary, that is merged:
+// A request waits for the primary for at most the budget, 50ms by default. If the primary
+// fails, the local engine decides. After ten failures in a row, or 32 among the last 64 calls,
+// the circuit opens. Then no request calls the primary, and a probe in the background finds out
+// when it is back. What the local engine admits is kept in a journal until it is charged to the
+// primary, that is merged:
 //
 //	primary  answers  | fails                               | answers
 //	circuit  closed . . . . . . . . . | open    probe  probe  probe | closed . . .
@@ -30,9 +30,9 @@
 // does not refund, is charged twice if the local engine admits it.
 //
 // An error that wraps [ratelimit.ErrInvalid] is not a failure of the primary, and the caller
-// always gets it. The end of the caller's context is not a failure either. When ratelimit/redislimit says that a
-// request fails because of its subject alone, or of one master of a cluster, the local engine
-// decides that request, and the circuit stays closed for the others. A panic of the primary
-// while it is probed or charged from the journal is a failure; any other panic reaches the
-// caller.
+// always gets it. The end of the caller's context is not a failure either. When
+// ratelimit/redislimit says that a request fails because of its subject alone, or of one master
+// of a cluster, the local engine decides that request. The circuit stays closed for the others.
+// A panic of the primary while it is probed or charged from the journal is a failure; any other
+// panic reaches the caller.
 package failover

@@ -23,27 +23,27 @@ type Options struct {
 	// [engine.Adjuster], as the primary must be, and nothing else decides with it. To keep
 	// what it knows across restarts, save and load it; see package memory.
 	//
-	// Each process decides alone. If it has seen the primary deny a subject, or the
-	// subject use half of a quota there, the local engine knows the usage and the ban.
-	// Any other subject starts from zero. So in one window, with what the primary
-	// admitted before, a process admits less than one and a half limits, and N processes
-	// less than N and a half. That bound holds for a subject whose plan does not change:
-	// windows of another plan begin at zero here, and what is admitted here is not merged
-	// into windows that only the primary has open. What another process gives back, resets,
-	// unbans, or bans for a shorter time, the local engine does not learn.
+	// Each process decides alone. If it has seen the primary deny a subject, or the subject use
+	// half of a quota there, the local engine knows the usage and the ban. Any other subject
+	// starts from zero. So in one window, with what the primary admitted before, a process
+	// admits less than one and a half limits, and N processes less than N and a half. That
+	// bound holds for a subject whose plan does not change. Windows of another plan begin at
+	// zero here, and what is admitted here is not merged into windows that only the primary has
+	// open. What another process gives back, resets, unbans, or bans for a shorter time, the
+	// local engine does not learn.
 	//
-	// What the local engine admits is charged to the primary when it is back, in the fixed
-	// and calendar windows that were charged here and have not ended: in the background, or
-	// before the next request of the subject. So are adjustments made meanwhile. A smooth
-	// quota is not merged: it fills up within its Window, and until then a subject can use
-	// its burst here and there. If the primary refuses the charges of one subject, that
-	// subject alone waits, and is decided here. Strikes and bans of the local engine are not
-	// merged. If the process ends first, its journal is lost. A primary that loses data
-	// decides with what it has: docs/FAULTS.md says what a Redis must keep.
+	// What the local engine admits is charged to the primary when it is back, in the fixed and
+	// calendar windows that were charged here and have not ended. That happens in the
+	// background, or before the next request of the subject. Adjustments made meanwhile are
+	// charged in the same way. A smooth quota is not merged: it fills up within its Window, and
+	// until then a subject can use its burst here and there. If the primary refuses the charges
+	// of one subject, that subject alone waits, and is decided here. Strikes and bans of the
+	// local engine are not merged. If the process ends first, its journal is lost. A primary
+	// that loses data decides with what it has: docs/FAULTS.md says what a Redis must keep.
 	//
-	// The clocks of this machine and of the primary should agree to within a small
-	// part of the shortest window: usage is not charged where its window has ended by
-	// the other clock, and is charged early where its window has not begun.
+	// The clocks of this machine and of the primary should agree to within a small part of the
+	// shortest window. Usage is not charged where its window has ended by the other clock, and
+	// is charged early where its window has not begun.
 	Local ratelimit.Limiter
 
 	// Budget is how long a decision waits for the primary, 1ms to 1m; 0 means 50ms.
@@ -72,12 +72,11 @@ type Options struct {
 	JournalSize int
 
 	// OnChange is called with the failure that opened the circuit, with the failure of each
-	// probe, and with nil once the primary answers again and the circuit is closed.
-	// The calls come in order, from a goroutine of the Limiter, which neither probes nor
-	// merges until OnChange returns; the first may come as late as the first probe, see
-	// Backoff. OnChange must not call Close. Nil: the begin and the end of an outage are
-	// logged to [slog.Default]. Failures that do not open the circuit are counted in [Stats]
-	// alone.
+	// probe, and with nil once the primary answers again and the circuit is closed. The calls
+	// come in order, from a goroutine of the Limiter, which neither probes nor merges until
+	// OnChange returns. The first may come as late as the first probe, see Backoff. OnChange
+	// must not call Close. Nil: the begin and the end of an outage are logged to
+	// [slog.Default]. Failures that do not open the circuit are counted in [Stats] alone.
 	OnChange func(failure error)
 }
 

@@ -28,7 +28,7 @@ type shared interface {
 // A Limiter decides with shares of what a shared engine has left. It is made by [New], and
 // is safe for concurrent use.
 //
-// A share ends before the first of its windows does, by the clock of the process: at
+// A share ends before the first of its windows does, by the clock of the process. The end is
 // t + (E − S) / 1.1, where t is when the process asked, S the engine's time in the answer, and
 // E the end of the window. So the two clocks may drift apart by a tenth. A process that was
 // stopped finds that its shares have ended. The monotonic clock stands still while a machine is

@@ -36,16 +36,16 @@
 //
 // # Time
 //
-// The engine notices a step of the wall clock within ten milliseconds. From some
-// hundred thousand decisions a second on, it uses a time about a millisecond late: a
-// request just after the end of a window may count in it, if it has room, and one under
-// a smooth quota as if it had come that much earlier. None is refused because of it, but
-// a RetryAfter of a second or more may be that much too long. After a step back by less than a
-// minute, it has forgotten replaced subjects, and windows that ended before it, only.
+// The engine notices a step of the wall clock within ten milliseconds. From some hundred
+// thousand decisions a second on, it uses a time about a millisecond late. A request just after
+// the end of a window may count in it, if it has room, and one under a smooth quota as if it
+// had come that much earlier. None is refused because of it, but a RetryAfter of a second or
+// more may be that much too long. After a step back by less than a minute, it has forgotten
+// replaced subjects, and windows that ended before it, only.
 //
-// Decisions about smooth quotas, and about windows of which 2³² units or more are used,
-// take about 1.5 to 2 times as long as those about other windows alone, and a denial that
-// ends within a second half as long again.
+// Decisions about smooth quotas, and about windows of which 2³² units or more are used, take
+// about 1.5 to 2 times as long as those about other windows alone. A denial that ends within a
+// second takes half as long again.
 //
 // # Restarts
 //

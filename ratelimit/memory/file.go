@@ -16,8 +16,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Open returns an engine that keeps usage and bans in a file over a restart, a function that
-// writes the file, and one that writes it a last time and closes it:
+// Open returns an engine that keeps usage and bans in a file over a restart, and two functions.
+// The first writes the file, and the second writes it a last time and closes it:
 //
 //	limiter, save, closeFile, err := memory.Open("/var/lib/pets/usage", memory.Options{})
 //	...
@@ -25,10 +25,10 @@ import (
 //
 // Without the file the engine has no subjects. Open returns an error that names the file if it
 // cannot be read, is empty, cut off or another kind of file, or has more than there is room for
-// under Options.MaxSubjects, or if the folder does not exist or cannot be written to. If the
-// error is about the system, it wraps an [fs.PathError]. The file has the [Limiter.Secret] of the
-// engine; a new one can be read only by its owner. If Options.Secret is set, it must be the same.
-// A symbolic link stays, and the file that it leads to is replaced.
+// under Options.MaxSubjects. So it does if the folder does not exist or cannot be written to.
+// If the error is about the system, it wraps an [fs.PathError]. The file has the
+// [Limiter.Secret] of the engine; a new one can be read only by its owner. If Options.Secret is
+// set, it must be the same. A symbolic link stays, and the file that it leads to is replaced.
 //
 // One engine at a time uses a file: until it is closed or its process ends, Open returns an error
 // that wraps [ratelimit.ErrUnavailable] to others. That is what the empty file usage.lock beside it

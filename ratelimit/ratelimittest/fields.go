@@ -21,9 +21,9 @@ type Fields struct {
 }
 
 // CheckHeaders fails the test if the header of a response does not have Retry-After and
-// X-RateLimit-Limit and -Remaining as want says, each once, as whole numbers, and beside a
-// Limit X-RateLimit-Reset, a time. With an engine that reads the system's clock RetryAfter
-// depends on the time at which the test runs; use a [Clock] or testing/synctest.
+// X-RateLimit-Limit and -Remaining as want says, each once, as whole numbers. Beside a Limit
+// there must be X-RateLimit-Reset, a time. With an engine that reads the system's clock
+// RetryAfter depends on the time at which the test runs; use a [Clock] or testing/synctest.
 func CheckHeaders(t testing.TB, h http.Header, want Fields) {
 	t.Helper()
 	if err := wrong(h, want); err != nil {

@@ -25,33 +25,32 @@ import (
 //
 // # Errors of Take
 //
-// After an error there is no decision, and the caller must not treat the request as
-// admitted. If the reply was lost, the request may have been charged, but at most once:
-// the engine does not repeat a call with an unknown outcome, whatever MaxRetries is in
-// the options of the client. If the context ends before the call is sent, nothing is
-// charged. If a deadline passes after that, the engine refunds the charge when the
-// answer comes; if the context is cancelled, the charge stays. If such a request was a
-// strike or started a ban, the strike or the ban stays, and no decision says so.
+// After an error there is no decision, and the caller must not treat the request as admitted.
+// If the reply was lost, the request may have been charged, but at most once. The engine does
+// not repeat a call with an unknown outcome, whatever MaxRetries is in the options of the
+// client. If the context ends before the call is sent, nothing is charged. If a deadline passes
+// after that, the engine refunds the charge when the answer comes; if the context is cancelled,
+// the charge stays. If such a request was a strike or started a ban, the strike or the ban
+// stays, and no decision says so.
 //
 // A key that holds a value that the engine did not write is an error for every
 // operation on its subject. The error names the key, and the key stays as it is.
 //
-// If a master of a cluster does not answer, cannot be reached, or says that it is down or
-// loading, one batch of calls at a time is sent to it until it answers again. Calls for its
-// subjects that come meanwhile fail immediately, and are not charged.
+// While a master of a cluster does not answer, cannot be reached, or says that it is down or
+// loading, one batch of calls at a time is sent to it. Calls for its subjects that come
+// meanwhile fail immediately, and are not charged.
 //
-// An error about one key does not count for the circuit of package failover, nor does any error
+// An error about one key does not count for the circuit of package failover. Nor does any error
 // of a master, such as NOREPLICAS or OOM, while another master has answered since it began.
 //
 // # Retries
 //
-// The engine sends a call again if the server says that nothing was done: with the
-// text of the script to a server that does not know it (after SCRIPT FLUSH, a restart
-// or a failover), and slot by slot to a server in cluster mode. While a cluster moves
-// a slot, a request that would start a ban is limited instead, and the first one after
-// the move starts it. Ban, Unban, Reset, Lease, and Adjust with an id or to give back to a smooth
-// quota need a second key: the engine repeats them until the slot has moved, for five seconds at
-// most.
+// The engine sends a call again if the server says that nothing was done. It sends the text of
+// the script to a server that does not know it (after SCRIPT FLUSH, a restart or a failover),
+// and sends slot by slot to a server in cluster mode. While a cluster moves a slot, a request
+// that would start a ban is limited instead, and the first one after the move starts it. Ban,
+// Unban, Reset, Lease, and Adjust with an id or to give back to a smooth quota need a second
+// key. The engine repeats them until the slot has moved, for five seconds at most.
 type Limiter struct {
 	masters *masters
 	sender  *sender

@@ -16,12 +16,11 @@ import (
 // which makes all charges at one instant, or none. Groups of charges that come together
 // share a call, as calls of Take do, and equal ones one decision.
 //
-// The subjects of a cluster lie on different servers. There TakeAll makes one
-// charge after the other and gives back those before one that is refused, in one round
-// trip each, with the bounds that [engine.TakeInOrder] states: the decisions have times of
-// their own, a concurrent request may be refused because of units that are about to be
-// given back, and only the first subject that refuses gets a strike. Put subjects that
-// many requests share last.
+// The subjects of a cluster lie on different servers. There TakeAll makes one charge after the
+// other and gives back those before one that is refused, in one round trip each, with the
+// bounds that [engine.TakeInOrder] states. The decisions have times of their own, a concurrent
+// request may be refused because of units that are about to be given back, and only the first
+// subject that refuses gets a strike. Put subjects that many requests share last.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err

@@ -16,8 +16,8 @@
 //	any status, a quota exhausted                 the next ones wait until its reset
 //	a ban, or a wait longer than Options.MaxWait  fail immediately with a LimitError
 //
-// So a caller never sees a 429: it gets the response to a later attempt, or a [LimitError]
-// that says until when to wait, also immediately if the deadline of its context is earlier.
+// So a caller never sees a 429. It gets the response to a later attempt, or a [LimitError] that
+// says until when to wait, also immediately if the deadline of its context is earlier.
 //
 // Quotas are read from X-RateLimit-Remaining and -Reset, and from RateLimit of
 // draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, also in milliseconds, or a
@@ -30,7 +30,7 @@
 // long one a request is sent every 15 minutes, and its response replaces what was known. If
 // none was refused yet, the first is sent after a minute: the service may have given units
 // back. A random time is added to each wait, up to a tenth of it, twice that after a second
-// denial and so on up to 30 seconds, so that not all processes return at the same instant.
+// denial and so on up to 30 seconds. So not all processes return at the same instant.
 //
 // # What is sent again
 //

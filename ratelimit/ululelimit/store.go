@@ -30,7 +30,7 @@ type StoreOptions struct {
 // [NewStore], and is safe for concurrent use. It starts no goroutine, and needs no
 // Close.
 //
-// Errors wrap [ratelimit.ErrInvalid] if the rate cannot be counted,
+// Errors wrap [ratelimit.ErrInvalid] if the rate cannot be counted. They wrap
 // [errors.ErrUnsupported] if the engine is not an [engine.Adjuster] and the count of an
 // Increment is negative, and otherwise what the engine returned.
 //

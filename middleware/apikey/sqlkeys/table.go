@@ -11,9 +11,10 @@
 //	verifier, err := apikey.NewVerifier(format, sqlkeys.Principals{Find: keys.ByDigest, Plan: plan}, apikey.Options{})
 //
 // The table is called keys. Its schema is sqlite.sql or postgresql.sql of this package, for the
-// migrations of a service. SQLite has one writer at a time: set a busy timeout. A method changes
-// all that it says, or nothing. To write an entry of an audit log with a key, use NewSQLite(tx) in
-// a transaction, which can go on after an error of this package: roll it back after any other.
+// migrations of a service. SQLite has one writer at a time: set a busy timeout. A method
+// changes all that it says, or nothing. To write an entry of an audit log with a key, use
+// NewSQLite(tx) in a transaction, which can go on after an error of this package. Roll it back
+// after any other.
 package sqlkeys
 
 import (
