@@ -32,7 +32,7 @@ func (s *sending) SendMsg(m any) error {
 
 // A stream reserves ten units when it opens. When it ends, it has cost one unit for each
 // message.
-func ExampleOptions_context() {
+func ExampleOptions_settle() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMonth(1000))
 	limiter, err := memory.New(memory.Options{})
 	if err != nil {
