@@ -1,5 +1,5 @@
-// Console is a service with a page for its operators: who the top consumers are, and which bans
-// are in force.
+// Console is a service with a page for its operators: the busiest clients, and the bans in
+// force.
 //
 //	go run ./examples/console
 //	for i in $(seq 20); do curl -s -u ann: http://127.0.0.1:8081/pets; done
