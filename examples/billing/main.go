@@ -7,7 +7,7 @@
 //	curl -u ann: http://127.0.0.1:8081/usage
 //
 // Ann is billed on the 17th in Berlin, bob on the 31st in Auckland, or on the last day of a
-// shorter month; eve has not paid, and joe has no limit. When a customer's day, zone or plan
+// shorter month. Eve has not paid, and joe has no limit. When a customer's day, zone or plan
 // changes, give the customer another plan with the same subject: usage stays, and the month
 // that has begun keeps its end.
 package main

@@ -1,6 +1,6 @@
-// Grpc is a gRPC server with API keys and two limits, 2 calls a second and 5 a day, and a
-// client that calls it without a key, and then with it until the day is used up. Its retry
-// policy waits as the server asks.
+// Grpc is a gRPC server with API keys and two limits, 2 calls a second and 5 a day. A client
+// calls it without a key, and then with it until the day is used up. Its retry policy waits as
+// the server asks.
 //
 //	go run ./examples/grpc
 package main

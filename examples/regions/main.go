@@ -5,10 +5,10 @@
 //	for i in 1 2 3; do curl -u ann: http://127.0.0.1:8081/eu/report; curl -u ann: http://127.0.0.1:8081/us/report; sleep 1; done
 //
 // Exchange.go is what a service would copy. There, the engine of a region comes from package
-// redislimit behind failover, each process sends what it has charged itself, and send is a
-// request with a timeout to any process of the other region, on an address that clients cannot
-// reach. Strikes and bans stay in their region. docs/ENGINES.md says how much can be admitted
-// beyond a limit.
+// redislimit behind failover, and each process sends what it has charged itself. There, send is
+// a request with a timeout to any process of the other region, on an address that clients
+// cannot reach. Strikes and bans stay in their region. docs/ENGINES.md says how much can be
+// admitted beyond a limit.
 package main
 
 import (

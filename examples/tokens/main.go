@@ -7,9 +7,10 @@
 // A question is refused unless its largest cost fits, so that concurrent questions cannot
 // exceed the limit together. X-RateLimit-Remaining is written before the answer, with all that
 // is reserved. Settle gives the rest back or, if the cost was higher, charges the difference,
-// even beyond the limit. Until then Retry-After counts what is reserved as used. It works after a disconnect too. In a stream, call it in a defer, or
-// again and again while the answer is written: the last call counts. If it fails because Redis
-// does not answer, it can be called again.
+// even beyond the limit. Until then Retry-After counts what is reserved as used. It works after
+// a disconnect too. In a stream, call it in a defer, or again and again while the answer is
+// written: the last call counts. If it fails because Redis does not answer, it can be called
+// again.
 //
 // If the body names the cost, such as max_tokens, parse it in a middleware outside of limit,
 // which keeps it in the context. To limit requests beside tokens, add one more of Caller.Also,

@@ -12,7 +12,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// Who are my top consumers? Operators read it on the page, and programs in the JSON beside it.
+// Operators read on the page which clients send the most requests, and programs in the JSON
+// beside it.
 func Example() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMonth(1000))
 	limiter, err := memory.New(memory.Options{})

@@ -19,9 +19,9 @@
 //
 // While the server starts, /console/, /bans, /usage and /deprecations answer 503.
 //
-// With a token, every endpoint except /healthz and /readyz requires it, as a bearer token
-// (RFC 6750) or as a password with any user name (RFC 7617). /readyz shows the texts of errors
-// only to clients that send it.
+// With a token, every endpoint except /healthz and /readyz requires it, as a bearer token (RFC
+// 6750) or as a password with any user name (RFC 7617). The endpoint /readyz shows the texts of
+// errors only to clients that send it.
 //
 // Without a token, the listener must be on loopback, and requests for another host are
 // refused with 421: a page in a browser on the machine could send them (DNS rebinding).
@@ -29,7 +29,7 @@
 // Requests that a browser sends for a page of another origin (Sec-Fetch-Site, Origin) are
 // refused with 403, except that a link can open the console.
 //
-// The log has a line for each request, without tokens: the address of the client, the method,
-// the route, the status, and for a ban or an unban the subject and the outcome. The line of a
-// GET that is answered has level Debug, except for profiles.
+// The log has a line for each request, without tokens. It has the address of the client, the
+// method, the route, the status, and for a ban or an unban the subject and the outcome. The
+// line of a GET that is answered has level Debug, except for profiles.
 package admin

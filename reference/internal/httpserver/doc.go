@@ -12,10 +12,10 @@
 //
 // # Limits on clients
 //
-// Unless the options say otherwise, a header section may take 5 seconds, a request 15
-// seconds, and a response 30 seconds from the end of the header section on; an idle
-// connection is closed after 2 minutes. A header section has at most 64 KiB. Requests
-// that break HTTP are answered by net/http in plain text, and close the connection.
+// Unless the options say otherwise, a header section may take 5 seconds, a request 15 seconds,
+// and a response 30 seconds from the end of the header section on. An idle connection is closed
+// after 2 minutes. A header section has at most 64 KiB. Requests that break HTTP are answered
+// by net/http in plain text, and close the connection.
 //
 // By default, at most 8192 connections are open. To accept one more, the server closes
 // the connection that has been idle longest. A network, which is an IPv4 address or an

@@ -10,9 +10,9 @@
 // requests that the admin listener refuses, and what net/http says about clients. Of more than
 // 64 networks and keys at once, the others are summed together.
 //
-// A program that logs never waits, neither for a reader of the log nor for a full disk:
-// lines wait in memory, up to 1 MiB, and one goroutine writes them. If there is no more
-// room, lines are dropped, and the log says how many as soon as it can be written again. A
-// process that is killed loses the lines that are waiting, which are usually the lines of the
-// last millisecond, and the sums of the last second.
+// A program that logs never waits, neither for a reader of the log nor for a full disk. Lines
+// wait in memory, up to 1 MiB, and one goroutine writes them. If there is no more room, lines
+// are dropped, and the log says how many as soon as it can be written again. A process that is
+// killed loses the lines that are waiting, which are usually the lines of the last millisecond,
+// and the sums of the last second.
 package logging

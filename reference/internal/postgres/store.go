@@ -34,9 +34,9 @@
 // known and a client that hangs up does not cost a connection. Only a read also ends at the
 // deadline of its context.
 //
-// If the answer to a commit does not arrive, the write may be stored or not; if the wait
-// for a synchronous standby was canceled, a failover can lose the write. The error then
-// wraps [ErrUnknown]. All other errors of a write mean that it has stored nothing.
+// If the answer to a commit does not arrive, the write may be stored or not. If the wait for a
+// synchronous standby was canceled, a failover can lose the write. The error then wraps
+// [ErrUnknown]. All other errors of a write mean that it has stored nothing.
 //
 // A call that has stored nothing is repeated if its connection is lost, or if it can succeed
 // immediately, such as after a deadlock. When a connection is lost, hangs, finds its server
