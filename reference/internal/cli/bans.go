@@ -12,7 +12,7 @@ import (
 )
 
 type bansCmd struct {
-	List  bansListCmd  `cmd:"" default:"withargs" help:"List the bans in force. This is the default command."`
+	List  bansListCmd  `cmd:"" default:"withargs" help:"List the bans in force, as petstore bans alone does."`
 	Ban   bansBanCmd   `cmd:"" help:"Ban an owner or a network for a time."`
 	Unban bansUnbanCmd `cmd:"" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
 }
