@@ -66,8 +66,9 @@ type bansBanCmd struct {
 
 // Help is shown by --help.
 func (bansBanCmd) Help() string {
-	return `Every request of the owner is answered with 429 until the ban ends. A new ban replaces
-one that is in force, so a ban can be made longer or shorter.`
+	return `Requests of the owner are answered with 429 until the ban ends, except GET /v1/usage
+and requests with a key whose plan is unlimited. A new ban replaces one that is in force,
+so a ban can be made longer or shorter.`
 }
 
 // longestBan is the length of the longest ban.
