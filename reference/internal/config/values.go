@@ -163,8 +163,12 @@ func parseRedis(text string) (urls []string, err error) {
 		if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
 			return nil, fmt.Errorf("must be URLs such as redis://host:6379, separated by commas; address %d is not one", i+1)
 		}
-		if _, err := redis.ParseURL(part); err != nil { // such as one that names no database
+		options, err := redis.ParseURL(part)
+		if err != nil { // such as one that names no database
 			return nil, fmt.Errorf("address %d: %w", i+1, withoutURL(err))
+		}
+		if options.DB != 0 && strings.Contains(text, ",") {
+			return nil, errors.New("a cluster has no numbered databases; remove the number")
 		}
 		urls = append(urls, part)
 	}

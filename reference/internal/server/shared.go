@@ -85,9 +85,6 @@ func redisClient(urls []string, budget time.Duration) (redis.UniversalClient, er
 			all.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 	}
-	if len(urls) > 1 && all.DB != 0 {
-		return nil, errors.New("a cluster has no numbered databases; remove the number")
-	}
 	return redis.NewUniversalClient(all), nil
 }
 
