@@ -18,7 +18,7 @@
 //   - A charge adds the cost of a request, in units, to the windows of a subject.
 //   - A request is denied if its subject is limited, banned or suspended. It is then charged
 //     nothing.
-//   - Units are given back when a charge turns out to cost less, or nothing.
+//   - Units are given back, or refunded, when a charge turns out to cost less, or nothing.
 //   - A strike is a limited request after the grace of the penalty. Too many start a ban.
 //   - A ban denies all requests of a subject until it ends.
 package ratelimit
