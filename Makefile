@@ -65,7 +65,7 @@ bench: ## every benchmark once; figures come from the commands in docs/*BENCHMAR
 	.ci/bench
 
 .PHONY: generate
-generate: ## renew docs/FAULTS.md (2 minutes) and docs/BENCHMARKS.md (25 minutes)
+generate: ## renew docs/FAULTS.md (2 minutes) and docs/BENCHMARKS.md (over half an hour)
 	go generate ./ratelimit/redislimit/internal/faults
 	go generate ./benchmarks
 

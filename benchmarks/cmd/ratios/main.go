@@ -1,8 +1,8 @@
 // Ratios turns the output of the benchmarks beside it into Markdown tables:
 // medians, and how many times as long each peer takes.
 //
-//	go run ./cmd/ratios                                  measure, and print the tables
-//	go run ./cmd/ratios -write ../docs/BENCHMARKS.md     measure, and renew the document
+//	go run ./cmd/ratios                                        measure, and print the tables
+//	go run ./cmd/ratios -long -write ../docs/BENCHMARKS.md     measure more, and renew the document
 //
 // It is run in the folder of the benchmarks. It measures in rounds, each of which
 // runs every benchmark once, so that whatever else the machine does in the
