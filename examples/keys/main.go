@@ -80,7 +80,8 @@ func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (ht
 	}
 
 	// A request with a valid key is counted for the owner of the key, any other request
-	// for the network. So a client that tries keys does not use the quota of an owner.
+	// for the network. So a client that tries keys does not use the quota of an owner. Nothing is
+	// served without a key, so that bans of networks stop only such clients.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	guest := limit.Addresses{Source: source}.Identify(func(*http.Request) (string, *ratelimit.Plan, error) { return "", guests, nil })
 	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {

@@ -170,7 +170,8 @@ type Options struct {
 	// Plan is a plan of the client's own, which holds before a request is sent;
 	// Limiter counts it. Every attempt costs one unit. Requests wait for their turn in
 	// the order in which they arrive. Usually it is the plan that the client has at
-	// the server; it must have quotas. The subject is "call:" and the key. Set
+	// the server; it must have quotas. Set it if a quota there is smooth: without it, a client that
+	// has used the burst waits until all of it is back. The subject is "call:" and the key. Set
 	// both Plan and Limiter, or neither.
 	Plan    *ratelimit.Plan
 	Limiter ratelimit.Limiter
