@@ -127,6 +127,12 @@ func TestTheResponseShowsTheLimitThatRefusesNext(t *testing.T) {
 	}
 }
 
+// An engine may have lower limits than the plan. The error is about a charge that it counts.
+func TestAlsoAboveALimitOfTheEngine(t *testing.T) {
+	caller := ratelimit.Caller{Subject: "user:ann", Plan: ratelimit.UnlimitedPlan(""), Also: []ratelimit.Charge{{Subject: "team", Plan: teamPlan}}}
+	expect(t, get(handler(brokenAll{broken{ratelimit.ErrCostExceedsLimit}}, caller, limit.Options{}, ok)), 400, "cost_exceeds_limit", "0")
+}
+
 // What is wrong with one charge is wrong with the request.
 func TestAlsoWithErrors(t *testing.T) {
 	suspended := ratelimit.SuspendedPlan("suspended")

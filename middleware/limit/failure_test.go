@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // broken is an engine that cannot decide.
@@ -174,6 +176,7 @@ func TestInvalidCalls(t *testing.T) {
 		{"negative cost", ratelimit.Caller{Subject: "a", Plan: plan}, -1, 500, "internal", ratelimit.ErrInvalid},
 		{"cost over a limit", ratelimit.Caller{Subject: "a", Plan: plan}, 61, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
 		{"cost over all limits", ratelimit.Caller{Subject: "a", Plan: plan}, 1 << 62, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
+		{"cost over a limit, banned", ratelimit.Caller{Subject: "banned", Plan: plan}, 61, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
 	} {
 		for engineName, l := range map[string]ratelimit.Limiter{
 			"memory": newEngine(&now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
@@ -192,6 +195,9 @@ func TestInvalidCalls(t *testing.T) {
 						}
 					}
 					opts.Headers = limit.XRateLimit | limit.DraftRateLimit
+					if b, ok := l.(engine.Banner); ok {
+						testcheck.NoError(t, b.Ban(t.Context(), "one/banned", time.Hour, ""))
+					}
 					w := get(handler(l, tt.caller, opts, ok))
 					var body struct{ Code string }
 					_ = json.Unmarshal(w.Body.Bytes(), &body)
@@ -205,8 +211,8 @@ func TestInvalidCalls(t *testing.T) {
 					if !errors.Is(observed, tt.is) {
 						t.Errorf("observed the error %v, want one that wraps %v", observed, tt.is)
 					}
-					if w.Header().Get("Retry-After") != "" {
-						t.Error("the response has Retry-After, though a retry does not help")
+					if w.Header()["Retry-After"] != nil || w.Header()["X-Ratelimit-Banned"] != nil {
+						t.Errorf("the fields are %v: Retry-After or X-RateLimit-Banned, though a retry does not help", w.Header())
 					}
 					for _, field := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit", "Ratelimit-Policy"} {
 						if got := w.Header()[field]; (got != nil) != want {

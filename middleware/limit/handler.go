@@ -265,6 +265,7 @@ func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, subj
 	}
 	if errors.Is(err, ratelimit.ErrInvalid) {
 		delete(w.Header(), fieldRetryAfter) // a retry would fail in the same way
+		delete(w.Header(), fieldBanned)     // and would without the ban
 	}
 	g.Errors.Respond(w, r, err)
 }
@@ -327,9 +328,12 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 		all.charges[1+i] = charge
 	}
 	if err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions); err != nil {
-		show := max(0, slices.IndexFunc(all.charges, func(c ratelimit.Charge) bool {
+		show := slices.IndexFunc(all.charges, func(c ratelimit.Charge) bool {
 			return errors.Is(c.Plan.Check(c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit)
-		}))
+		})
+		if show < 0 { // the engine has lower limits than the plans, or another error
+			show = max(0, slices.IndexFunc(all.charges, func(c ratelimit.Charge) bool { return metered(c.Plan) }))
+		}
 		charge := all.charges[show]
 		return g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), charged{}, err
 	}
