@@ -23,13 +23,18 @@ type Notice struct {
 	Successor     string
 }
 
-// FromResponse reads the notice of a response. Targets of links are resolved against the URL
-// of the request, if resp has one. The user and the password of that URL are left out, since
-// targets are written into logs (RFC 9110 section 4.2.4). A target such as "#v2" keeps the
-// query of the request, which may hold secrets (RFC 3986 section 5.2.2). See FromHeader for
-// the other results.
+// FromResponse reads the notice of a response, of which it needs the Header. It returns true if
+// there is a Deprecation or a Sunset field. If one of them is malformed or repeated, it also
+// returns an error, and the notice has the rest. Deprecation must be a Structured Field Date: the
+// values of earlier drafts, "true" and an HTTP-date, are errors. Sunset may be an HTTP-date in any
+// of the three forms of RFC 9110 section 5.6.7. At most 16 KiB of Link fields are read.
+//
+// Targets of links are resolved against the URL of the request, if resp has one. The user and the
+// password of that URL are left out, since targets are written into logs (RFC 9110 section 4.2.4).
+// A target such as "#v2" keeps the query of the request, which may hold secrets (RFC 3986 section
+// 5.2.2).
 func FromResponse(resp *http.Response) (n Notice, ok bool, err error) {
-	n, ok, err = FromHeader(resp.Header)
+	n, ok, err = fromHeader(resp.Header)
 	if resp.Request == nil || resp.Request.URL == nil {
 		return n, ok, err
 	}
@@ -43,13 +48,8 @@ func FromResponse(resp *http.Response) (n Notice, ok bool, err error) {
 	return n, ok, err
 }
 
-// FromHeader reads the notice in the header of a response, with the targets of
-// links as they were sent. It returns true if there is a Deprecation or a Sunset
-// field. If one of them is malformed or repeated, it also returns an error, and the
-// notice has the rest. Deprecation must be a Structured Field Date: the values of earlier
-// drafts, "true" and an HTTP-date, are errors. Sunset may be an HTTP-date in any of the three
-// forms of RFC 9110 section 5.6.7. At most 16 KiB of Link fields are read.
-func FromHeader(h http.Header) (Notice, bool, error) {
+// fromHeader leaves the targets of links as they were sent.
+func fromHeader(h http.Header) (Notice, bool, error) {
 	var n Notice
 	deprecation, sunset := h.Values("Deprecation"), h.Values("Sunset")
 	if len(deprecation) == 0 && len(sunset) == 0 {

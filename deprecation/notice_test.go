@@ -13,7 +13,12 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 )
 
-func TestFromHeader(t *testing.T) {
+// read returns the notice of a response with a header, without its request.
+func read(h http.Header) (deprecation.Notice, bool, error) {
+	return deprecation.FromResponse(&http.Response{Header: h})
+}
+
+func TestNoticesAreRead(t *testing.T) {
 	const links = `</v1/pets?status=available>; rel="successor-version", <https://docs.example/>; rel=deprecation`
 	for _, tt := range []struct {
 		name   string
@@ -54,12 +59,12 @@ func TestFromHeader(t *testing.T) {
 		{"empty", http.Header{"Sunset": {""}}, deprecation.Notice{}, true, `deprecation: Sunset must be an HTTP-date in GMT, got ""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok, err := deprecation.FromHeader(tt.header)
+			got, ok, err := read(tt.header)
 			if diff := cmp.Diff(tt.want, got); diff != "" || ok != tt.ok {
-				t.Errorf("FromHeader: %v, want %v; notice (-want +got):\n%s", ok, tt.ok, diff)
+				t.Errorf("%v, want %v; notice (-want +got):\n%s", ok, tt.ok, diff)
 			}
 			if (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
-				t.Errorf("FromHeader: got error %v, want %q", err, tt.err)
+				t.Errorf("got error %v, want %q", err, tt.err)
 			}
 		})
 	}
@@ -83,18 +88,18 @@ func TestDates(t *testing.T) {
 		{"@0", far.Format("Monday, 02-Jan-06 15:04:05 GMT"), deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: far.AddDate(-100, 0, 0)}},
 		{"@0", "Sat, 05 Dec 2030 00:00:00 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: sunset}}, // was a Thursday
 	} {
-		got, _, err := deprecation.FromHeader(http.Header{"Deprecation": {tt.deprecation}, "Sunset": {tt.sunset}})
+		got, _, err := read(http.Header{"Deprecation": {tt.deprecation}, "Sunset": {tt.sunset}})
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 			t.Errorf("%q, %q: error %v, notice (-want +got):\n%s", tt.deprecation, tt.sunset, err, diff)
 		}
 	}
 	for _, value := range []string{"", "@", "@-", "1764892800", "@1764892800.0", "@1e9", "@0x10", "@ 1", "@1000000000000000", "@9223372036854775808", "true", "(@1)"} {
-		if got, ok, err := deprecation.FromHeader(http.Header{"Deprecation": {value}}); err == nil || !ok {
+		if got, ok, err := read(http.Header{"Deprecation": {value}}); err == nil || !ok {
 			t.Errorf("Deprecation %q is %v, want an error", value, got.Since)
 		}
 	}
 	for _, value := range []string{"@1922659200", "2030-12-05T00:00:00Z", "Thu, 05 Dec 2030 00:00:00 UTC", "Thu, 05 Dec 2030 00:00:00 +0000", "Thu, 29 Feb 2030 00:00:00 GMT", "Thursday, 05-Dec-30 00:00:00 PST"} {
-		if got, ok, err := deprecation.FromHeader(http.Header{"Sunset": {value}}); err == nil || !ok {
+		if got, ok, err := read(http.Header{"Sunset": {value}}); err == nil || !ok {
 			t.Errorf("Sunset %q is %v, want an error", value, got.Sunset)
 		}
 	}
@@ -130,7 +135,7 @@ func TestLinkSyntax(t *testing.T) {
 		{"too long", []string{strings.Repeat(" ", 16<<10), `</b>; rel=sunset`}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _, err := deprecation.FromHeader(http.Header{"Sunset": {sunsetValue}, "Link": tt.fields})
+			got, _, err := read(http.Header{"Sunset": {sunsetValue}, "Link": tt.fields})
 			if err != nil || got.SunsetInfo != tt.want {
 				t.Errorf("%q has the sunset link %q, %v, want %q", tt.fields, got.SunsetInfo, err, tt.want)
 			}
@@ -139,14 +144,14 @@ func TestLinkSyntax(t *testing.T) {
 }
 
 // What is written is read back, whatever stands beside it.
-func FuzzFromHeader(f *testing.F) {
+func FuzzNotices(f *testing.F) {
 	for _, s := range []string{`</a>; rel="next"`, `</a,b>;title="\"";rel="x y"`, `<`, `<>`, `</a>;;;,`, `</a>; rel="`, "/v1/pets?status=available"} {
 		f.Add(deprecationValue, sunsetValue, s)
 	}
 	f.Add("@-1;a", "Sunday, 06-Nov-94 08:49:37 GMT", `</b>; anchor="#x"; rel="\p\r\e\v"`)
 	f.Fuzz(func(t *testing.T, since, sunset, text string) {
 		h := http.Header{"Deprecation": {since}, "Sunset": {sunset}, "Link": {text}}
-		n, _, err := deprecation.FromHeader(h)
+		n, _, err := read(h)
 		for _, target := range []string{n.Documentation, n.SunsetInfo, n.Successor} {
 			if !strings.Contains(text, target) {
 				t.Errorf("the target %q is nowhere in %q", target, text)
@@ -157,7 +162,7 @@ func FuzzFromHeader(f *testing.F) {
 			return
 		}
 		resp := serve(d.Headers(ok), http.MethodGet, "/")
-		again, _, err := deprecation.FromHeader(resp.Header())
+		again, _, err := read(resp.Header())
 		if again.Since != n.Since || again.Successor != text || again.Documentation != n.Documentation || err != nil {
 			t.Errorf("written of %v and %q, and read again as %v, %v", n, text, again, err)
 		}

@@ -31,7 +31,7 @@ func Example() {
 		_, err := client.Get(server.URL)
 		var limit *transport.LimitError
 		if errors.As(err, &limit) {
-			fmt.Println(limit.Status, "retry after", limit.RetryAfter().Round(time.Minute))
+			fmt.Println(limit.Status, "retry after", time.Until(limit.Until).Round(time.Minute))
 		}
 	}
 	// Output:

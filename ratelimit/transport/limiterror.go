@@ -21,8 +21,8 @@ import (
 //
 // It wraps [context.DeadlineExceeded] if the reason is the deadline of the request.
 type LimitError struct {
-	// Until is when the limit has room again, by the clock of this process. A request
-	// at that time can still be refused if others use the limit.
+	// Until is when the limit has room again, by the clock of this process: [time.Until] tells
+	// how long to wait. A request at that time can still be refused if others use the limit.
 	Until time.Time
 
 	// Banned says that the server has banned the client.
@@ -65,9 +65,6 @@ func (e *LimitError) Error() string {
 // Unwrap returns [context.DeadlineExceeded] or nil.
 func (e *LimitError) Unwrap() error { return e.cause }
 
-// RetryAfter returns the time from now to Until; 0 if it has passed.
-func (e *LimitError) RetryAfter() time.Duration { return max(time.Until(e.Until), 0) }
-
 // maxNotices bounds the notices that are remembered.
 const maxNotices = 1000
 
@@ -91,7 +88,7 @@ func (s *notices) read(r *http.Request, resp *http.Response) {
 	}
 	// What was sent tells notices apart: a relative link resolves to another target for
 	// each path.
-	sent, ok, _ := deprecation.FromHeader(resp.Header)
+	sent, ok, _ := deprecation.FromResponse(&http.Response{Header: resp.Header})
 	if !ok || !s.add(noticeKey{r.Method, r.URL.Host, sent}) {
 		return
 	}
