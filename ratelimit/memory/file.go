@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -154,7 +153,7 @@ func (f *usageFile) write() error {
 	if !f.unsaved {
 		return nil
 	}
-	data, err := json.Marshal(fileState{f.limiter.Secret(), f.limiter.Records(0, math.MaxUint64)})
+	data, err := json.Marshal(fileState{f.limiter.Secret(), f.limiter.records()})
 	if err == nil {
 		err = replaceFile(f.path, data)
 	}

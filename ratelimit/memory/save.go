@@ -47,7 +47,7 @@ const (
 func (l *Limiter) Save(write func([]Record) error) error {
 	var batch []Record
 	for i := range l.segments {
-		batch = l.segments[i].appendRecords(batch, 0, ^uint64(0), true)
+		batch = l.segments[i].appendRecords(batch, true)
 		if len(batch) >= saveBatch || i == len(l.segments)-1 && len(batch) > 0 {
 			if err := write(batch); err != nil {
 				l.markUnsaved(batch)
@@ -59,24 +59,18 @@ func (l *Limiter) Save(write func([]Record) error) error {
 	return nil
 }
 
-// Records returns the records of all keys from first to last, changed or not. They replace
-// all records with these keys that Save has passed on so far, so that a store which
-// appends what Save passes on can delete those. The next Save still passes on what has
-// changed since the last one.
-//
-// Like Save it locks one segment at a time. It may be called at any time. A caller that
-// keeps all records in one file writes those from 0 to ^uint64(0) when it stops.
-func (l *Limiter) Records(first, last uint64) []Record {
-	var records []Record
-	for i := first >> l.shift; i <= last>>l.shift; i++ {
-		records = l.segments[i].appendRecords(records, first, last, false)
+// records returns the records of all keys, changed or not: they replace all that Save has passed
+// on so far. The next Save still passes on what has changed since the last one.
+func (l *Limiter) records() (records []Record) {
+	for i := range l.segments {
+		records = l.segments[i].appendRecords(records, false)
 	}
 	return records
 }
 
-// appendRecords appends the records with keys from first to last, the end of which Save must
-// then report; or those that changed alone, and marks them as saved.
-func (s *segment) appendRecords(records []Record, first, last uint64, changed bool) []Record {
+// appendRecords appends all records, the end of which Save must then report; or those that
+// changed alone, and marks them as saved.
+func (s *segment) appendRecords(records []Record, changed bool) []Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, saved := s.table.Load(), meter(0)
@@ -90,7 +84,7 @@ func (s *segment) appendRecords(records []Record, first, last uint64, changed bo
 	}
 	for i := range t.slots {
 		slot := t.slot(i)
-		if h := slot.hash(); h != 0 && first <= h && h <= last && (!changed || slot.meter().has(dirty)) {
+		if slot.hash() != 0 && (!changed || slot.meter().has(dirty)) {
 			records = append(records, s.encode(slot, slot.mark(stored, saved)))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -113,40 +112,28 @@ func TestSaveAfterLoad(t *testing.T) {
 	}
 }
 
-// All that Records returns, by parts of the keys, is what every Save so far has written.
+// The file of Open gets all records: what every Save so far has written.
 func TestRecordsAreWhatWasSaved(t *testing.T) {
 	for _, size := range []int{100, 5000, 100_000} { // one segment, two, many
 		clock := ratelimittest.NewClock(noon)
 		l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: size})
-		d := disk{}
+		d, got := disk{}, disk{}
 		for i := range 90 {
 			for range i % 14 {
 				take(t, l, fmt.Sprint(i), statePlan)
 			}
 		}
 		save(t, l, d)
-		for _, parts := range []uint64{1, 2, 256} {
-			got := disk{}
-			width := ^uint64(0)/parts + 1 // 0: all keys
-			for part := range parts {
-				records := l.Records(part*width, part*width+width-1)
-				for _, r := range records {
-					if width > 0 && r.Key/width != part {
-						t.Errorf("%016x is not in part %d of %d", r.Key, part, parts)
-					}
-				}
-				got.write(records)
-			}
-			if diff := gocmp.Diff(d, got); diff != "" || len(d) < 80 {
-				t.Fatalf("%d of %d records in %d parts (-saved +got):\n%s", len(got), len(d), parts, diff)
-			}
+		got.write(l.records())
+		if diff := gocmp.Diff(d, got); diff != "" || len(d) < 80 {
+			t.Fatalf("%d of %d records (-saved +got):\n%s", len(got), len(d), diff)
 		}
 	}
 }
 
 // Whatever happened to subjects, they continue after a restart where they were: from the
 // last record of each key, and from all records in order. That holds although saves fail,
-// subjects give way to others or are swept, and a file is replaced by what Records returns.
+// subjects give way to others or are swept, and a file is replaced by all records.
 func TestRestartsChangeNothing(t *testing.T) {
 	race.Skip(t)
 	for seed := range uint64(1000) {
@@ -231,7 +218,7 @@ func (h *saveHistory) step() {
 		}
 	case 11:
 		h.last, h.file = disk{}, nil
-		h.write(h.engine.Records(0, math.MaxUint64))
+		h.write(h.engine.records())
 	case 12:
 		if h.rand.IntN(4) == 0 {
 			h.save(nil)
