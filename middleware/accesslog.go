@@ -32,9 +32,9 @@ import (
 // other status is what the handler sent.
 //
 // Neither header fields nor the request target are logged, since both can contain
-// secrets. If logger is nil, it is [slog.Default]. Place AccessLog outside [Recover],
-// so that the line has the status which that sends, and beside [RequestID] in
-// either order.
+// secrets. If logger is nil, it is [slog.Default]. Place AccessLog outside
+// [apierror.Responder.Recover], so that the line has the status which that sends, and
+// beside [RequestID] in either order.
 func AccessLog(logger *slog.Logger) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/response"
 )
 
@@ -24,12 +23,6 @@ func Chain(h http.Handler, m ...Middleware) http.Handler {
 	return h
 }
 
-// Recover returns a middleware that answers 500 in the envelope of rs if a handler
-// further in panics. It is [apierror.Responder.Recover], which is documented in detail.
-func Recover(rs *apierror.Responder) Middleware {
-	return rs.Recover
-}
-
 // A TrackedResponse is a ResponseWriter that knows what became of the response. It
 // supports [http.ResponseController], [http.Flusher], [http.Hijacker], [http.Pusher] and
 // [io.ReaderFrom] as far as the ResponseWriter below does.
@@ -46,8 +39,8 @@ type TrackedResponse interface {
 }
 
 // TrackResponse returns w itself if it tracks its response already, as the
-// ResponseWriter of [AccessLog] and [Recover] does, and a TrackedResponse around w
-// otherwise.
+// ResponseWriter of [AccessLog] and [apierror.Responder.Recover] does, and a TrackedResponse
+// around w otherwise.
 func TrackResponse(w http.ResponseWriter) TrackedResponse {
 	return response.Track(w)
 }

@@ -10,7 +10,7 @@
 //	handler := middleware.Chain(rs.Mux(mux),
 //		middleware.RequestID, // first, so that everything inside can log it
 //		middleware.AccessLog(logger),
-//		middleware.Recover(rs),
+//		rs.Recover,
 //		middleware.SecurityHeaders,
 //		middleware.TargetLimit(8<<10, rs),
 //		middleware.BodyLimit(64<<10, rs),

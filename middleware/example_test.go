@@ -25,7 +25,7 @@ func Example() {
 	}))
 	handler := middleware.Chain(rs.Mux(mux),
 		middleware.RequestID,
-		middleware.Recover(rs),
+		rs.Recover,
 		middleware.SecurityHeaders,
 		middleware.TargetLimit(8<<10, rs),
 		middleware.BodyLimit(20, rs),

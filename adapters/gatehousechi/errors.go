@@ -2,7 +2,7 @@
 // apierror, with the right Allow, and names the route in the access log:
 //
 //	r := chi.NewRouter()
-//	r.Use(middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), gatehousechi.Route, limit)
+//	r.Use(middleware.RequestID, middleware.AccessLog(logger), errs.Recover, gatehousechi.Route, limit)
 //	gatehousechi.SetErrors(r, errs)
 //	r.Get("/pets/{id}", getPet)
 //
@@ -86,8 +86,8 @@ func (p probe) WriteHeader(int)             {}
 func (p probe) Write(b []byte) (int, error) { return len(b), nil }
 
 // Route is a middleware that gives the request the whole route of chi as its Pattern once it
-// was served. That is for middleware.AccessLog, middleware.Recover and others that are further
-// out. chi itself sets the Pattern on the request that the router gets. The outer middlewares
+// was served. That is for middleware.AccessLog, [apierror.Responder.Recover] and others that
+// are further out. chi itself sets the Pattern on the request that the router gets. The outer middlewares
 // do not see it if a middleware in between copies the request, as http.Request.WithContext
 // does: authentication, or chi's Timeout and WithValue. If a mounted router has such a
 // middleware, the Pattern names the mount, such as /v1/*.

@@ -145,7 +145,7 @@ func TestGetHead(t *testing.T) {
 func TestMiddlewaresOfTheRouter(t *testing.T) {
 	var log contract.Log
 	r := chi.NewRouter()
-	r.Use(middleware.AccessLog(log.Logger()), middleware.Recover(errs), contract.Limiter(t, limit.Options{ChargeIf: limit.NotServerError}))
+	r.Use(middleware.AccessLog(log.Logger()), errs.Recover, contract.Limiter(t, limit.Options{ChargeIf: limit.NotServerError}))
 	gatehousechi.SetErrors(r, errs)
 	r.Route("/pets", func(r chi.Router) {
 		r.Get("/{id}", ok)
@@ -199,7 +199,7 @@ func TestRoute(t *testing.T) {
 				route, want = none, test.without
 			}
 			r := chi.NewRouter()
-			r.Use(middleware.AccessLog(log), middleware.Recover(errs), route, authenticate)
+			r.Use(middleware.AccessLog(log), errs.Recover, route, authenticate)
 			pet := func(http.ResponseWriter, *http.Request) {}
 			r.Get("/pets/{id}", pet)
 			r.Get("/broken", func(http.ResponseWriter, *http.Request) { panic("no") })

@@ -82,7 +82,7 @@ func TestContext(t *testing.T) {
 
 // The recovery of Echo passes http.ErrAbortHandler on.
 func TestAbort(t *testing.T) {
-	e := newRouter(nil, contract.Wrap{middleware.Recover(contract.Errors)})
+	e := newRouter(nil, contract.Wrap{contract.Errors.Recover})
 	e.GET("/late", func(c *echo.Context) error {
 		c.String(200, "half")
 		_ = http.NewResponseController(c.Response()).Flush()
@@ -123,7 +123,7 @@ func TestErrorsTravelOn(t *testing.T) {
 			}
 			return err
 		}
-	}, gatehouseecho.Wrap(middleware.Recover(contract.Errors)))
+	}, gatehouseecho.Wrap(contract.Errors.Recover))
 	e.GET("/", func(*echo.Context) error { return sorry })
 	e.GET("/begun", func(c *echo.Context) error {
 		c.String(200, "half")

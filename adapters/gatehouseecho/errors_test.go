@@ -44,7 +44,7 @@ func TestWrapMiddlewareOfEcho(t *testing.T) {
 
 // After a recovered panic a logger of Echo sees a 500, and by WrapMiddleware a 200.
 func TestLoggerOfEchoAfterAPanic(t *testing.T) {
-	recovered := middleware.Recover(contract.Errors)
+	recovered := contract.Errors.Recover
 	for want, wrap := range map[int]echo.MiddlewareFunc{200: echo.WrapMiddleware(recovered), 500: gatehouseecho.Wrap(recovered)} {
 		seen := -1
 		e := echo.New()

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v5"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -15,7 +16,7 @@ import (
 func Example() {
 	e := echo.New()
 	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(nil)
-	e.Use(gatehouseecho.Wrap(middleware.Recover(nil), middleware.SecurityHeaders, limit.ByIP(ratelimit.PerHour(2))))
+	e.Use(gatehouseecho.Wrap(new(apierror.Responder).Recover, middleware.SecurityHeaders, limit.ByIP(ratelimit.PerHour(2))))
 	e.GET("/pets/:id", func(c *echo.Context) error { return c.String(200, "pet "+c.Param("id")) })
 
 	for range 3 {

@@ -3,7 +3,7 @@
 //	e := echo.New()
 //	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs) // all errors in the envelope
 //	e.Use(gatehouseecho.Wrap(
-//		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), limit,
+//		middleware.RequestID, middleware.AccessLog(logger), errs.Recover, limit,
 //	))
 //
 // It is for Echo v5, the current version. Echo v4 gets only security fixes from 2027 on.

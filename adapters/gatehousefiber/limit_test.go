@@ -278,7 +278,7 @@ func TestAdaptorSeesNothing(t *testing.T) {
 	var status int
 	a := fiber.New()
 	a.Use(fiberrecover.New(), adaptor.HTTPMiddleware(func(next http.Handler) http.Handler {
-		return middleware.Recover(errs)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		return errs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			tracked := middleware.TrackResponse(w)
 			next.ServeHTTP(tracked, r)
 			status = tracked.Status()

@@ -89,7 +89,7 @@ func TestContext(t *testing.T) {
 // What gin.Recovery and the default 404 lose is in the package comment.
 func TestWhatGinKeepsOutside(t *testing.T) {
 	router := gin.New()
-	router.Use(recovery, gatehousegin.Wrap(middleware.Recover(contract.Errors)))
+	router.Use(recovery, gatehousegin.Wrap(contract.Errors.Recover))
 	router.GET("/", func(c *gin.Context) {
 		c.String(200, "half")
 		c.Writer.Flush()

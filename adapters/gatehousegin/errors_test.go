@@ -74,7 +74,7 @@ func TestWaysWithoutThisPackage(t *testing.T) {
 			afterPanic := false
 			router = gin.New()
 			router.Use(gin.CustomRecoveryWithWriter(nil, func(c *gin.Context, _ any) { c.AbortWithStatus(500) }))
-			router.Use(test.wrap(middleware.Recover(contract.Errors)))
+			router.Use(test.wrap(contract.Errors.Recover))
 			router.GET("/", func(*gin.Context) { panic("no") }, func(*gin.Context) { afterPanic = true })
 			if got := contract.Serve(t, router)("GET", "/", ""); got.Status != 500 {
 				t.Errorf("status %d after a panic, want 500", got.Status)
@@ -154,7 +154,7 @@ func TestErrorHandler(t *testing.T) {
 // AbortWithError has begun the response: the comment of ErrorHandler says so.
 func TestErrorHandlerAfterAbort(t *testing.T) {
 	router := gin.New()
-	router.Use(gatehousegin.Wrap(middleware.Recover(contract.Errors)), gatehousegin.ErrorHandler(contract.Errors))
+	router.Use(gatehousegin.Wrap(contract.Errors.Recover), gatehousegin.ErrorHandler(contract.Errors))
 	router.GET("/", func(c *gin.Context) { _ = c.AbortWithError(400, errors.New("no")) })
 	if got := contract.Serve(t, router)("GET", "/", ""); got.Status != 400 || got.Body != "" {
 		t.Errorf("got %d %q, want 400 without a body", got.Status, got.Body)

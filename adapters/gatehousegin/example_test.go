@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegin"
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -15,7 +16,7 @@ import (
 func Example() {
 	router := gin.New()
 	gatehousegin.SetErrors(router, nil)
-	router.Use(gatehousegin.Wrap(middleware.Recover(nil), middleware.SecurityHeaders, limit.ByIP(ratelimit.PerHour(2))))
+	router.Use(gatehousegin.Wrap(new(apierror.Responder).Recover, middleware.SecurityHeaders, limit.ByIP(ratelimit.PerHour(2))))
 	router.GET("/pets/:id", func(c *gin.Context) { c.String(200, "pet %s\n", c.Param("id")) })
 
 	for range 3 {

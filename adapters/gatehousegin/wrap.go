@@ -3,7 +3,7 @@
 //	router := gin.New()
 //	gatehousegin.SetErrors(router, errs) // 404 and 405 in the envelope
 //	router.Use(gatehousegin.Wrap(
-//		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), limit,
+//		middleware.RequestID, middleware.AccessLog(logger), errs.Recover, limit,
 //	), gatehousegin.ErrorHandler(errs)) // errors of c.Error too
 //
 // Gin has no function for this. Services use one of these instead, and lose something:
@@ -25,7 +25,7 @@
 // Engine.ContextWithFallback is set.
 //
 // Gin's own 404 and 405 are written outside all middlewares: the log has their status,
-// but counts no bytes; SetErrors replaces them. gin.Recovery, unlike [middleware.Recover],
+// but counts no bytes; SetErrors replaces them. gin.Recovery, unlike [apierror.Responder.Recover],
 // also recovers from [http.ErrAbortHandler], so that a response that was broken off
 // looks complete to the client.
 package gatehousegin

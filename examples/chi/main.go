@@ -35,7 +35,7 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 
 	r := chi.NewRouter()
 	r.Use(
-		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), gatehousechi.Route,
+		middleware.RequestID, middleware.AccessLog(logger), errs.Recover, gatehousechi.Route,
 		middleware.SecurityHeaders, auth.Identify, limited, auth.Require,
 	)
 	gatehousechi.SetErrors(r, errs)

@@ -95,5 +95,5 @@ func newHandler() (_ http.Handler, key string, err error) {
 	mux := http.NewServeMux()
 	mux.Handle(method, connect.NewUnaryHandlerSimple(method, say, connect.WithInterceptors(
 		gatehouseconnect.NewIdentify(auth), limit, gatehouseconnect.NewRequire(auth))))
-	return middleware.Chain(errs.Mux(mux), middleware.RequestID, middleware.Recover(errs), middleware.SecurityHeaders), key, nil
+	return middleware.Chain(errs.Mux(mux), middleware.RequestID, errs.Recover, middleware.SecurityHeaders), key, nil
 }

@@ -37,7 +37,7 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 	e := echo.New()
 	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
 	e.Use(gatehouseecho.Wrap(
-		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(logger), errs.Recover, middleware.SecurityHeaders,
 		auth.Identify, limited, auth.Require,
 	))
 	e.GET("/pets/:id", func(c *echo.Context) error {

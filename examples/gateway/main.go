@@ -53,7 +53,7 @@ func newHandler(target *url.URL) (http.Handler, error) {
 	mux.Handle("/public/", backend)
 	mux.Handle("/pets/", auth.Require(backend))
 	return middleware.Chain(errs.Mux(mux),
-		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(nil), errs.Recover, middleware.SecurityHeaders,
 		auth.Identify, limited, middleware.BodyLimit(1<<20, errs), checkTarget), nil
 }
 

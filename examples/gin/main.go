@@ -35,7 +35,7 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
 	r.Use(gatehousegin.Wrap(
-		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(logger), errs.Recover, middleware.SecurityHeaders,
 		auth.Identify, limited, auth.Require,
 	), gatehousegin.ErrorHandler(errs))
 	gatehousegin.SetErrors(r, errs)

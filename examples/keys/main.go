@@ -107,7 +107,7 @@ func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (ht
 	// requests that Require refuses. So a 401 and a 404 have the X-RateLimit fields too.
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID,
-		middleware.Recover(errs),
+		errs.Recover,
 		middleware.SecurityHeaders,
 		auth.Identify,
 		limited,

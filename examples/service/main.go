@@ -141,6 +141,6 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (_ http.Handler
 		fmt.Fprintf(w, "hello, %s\n", p.Owner)
 	})
 	return middleware.Chain(errs.Mux(mux),
-		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(nil), errs.Recover, middleware.SecurityHeaders,
 		auth.Identify, limited, auth.Require), key, nil
 }

@@ -16,6 +16,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -74,7 +75,7 @@ func newHandler() (http.Handler, error) {
 		Pattern: func(r *http.Request) string { _, pattern := api.Handler(r); return pattern },
 	})
 	observed := otelhttp.NewHandler(
-		middleware.Chain(api, route, middleware.Recover(nil), t.Panics, limited), "",
+		middleware.Chain(api, route, new(apierror.Responder).Recover, t.Panics, limited), "",
 		otelhttp.WithMeterProvider(meters),
 		// Otherwise the Host field of each request would be an attribute, and clients
 		// could make any number of series. Without the port here, the port of that

@@ -82,7 +82,6 @@ var middlewares = []wrapped{
 	{"deprecation.OnPath", announced, deprecation.OnPath("/", declaration.Headers)},
 	{"middleware.RequestID", map[string]string{"X-Request-Id": requestID}, middleware.RequestID},
 	{"middleware.AccessLog", nil, accessLog},
-	{"middleware.Recover", nil, middleware.Recover(responder)},
 	{"middleware.SecurityHeaders", secured, middleware.SecurityHeaders},
 	{"middleware.TargetLimit", nil, middleware.TargetLimit(8<<10, responder)},
 	{"middleware.BodyLimit", nil, middleware.BodyLimit(16<<20, responder)},

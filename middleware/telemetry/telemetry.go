@@ -8,7 +8,7 @@
 //	...
 //	limited, err := limit.New(limiter, identify, limit.Options{Observe: t.Decision})
 //	...
-//	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limited, auth.Require)
+//	api = middleware.Chain(api, rs.Recover, t.Panics, auth.Identify, t.Authentication, limited, auth.Require)
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: source.Addr})
 //	server.Handler = otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
 //

@@ -86,9 +86,9 @@ func (a Adapter) one(pattern string, h http.HandlerFunc, m ...middleware.Middlew
 func testRefunds(t *testing.T, a Adapter) {
 	limiter := func() middleware.Middleware { return Limiter(t, limit.Options{ChargeIf: limit.NotServerError}) }
 	for name, use := range map[string][]Wrap{
-		"Recover around the limit":   {{middleware.Recover(Errors), limiter()}},
-		"Recover inside the limit":   {{limiter(), middleware.Recover(Errors)}},
-		"Recover in another Wrap":    {{limiter()}, {middleware.Recover(Errors)}},
+		"Recover around the limit":   {{Errors.Recover, limiter()}},
+		"Recover inside the limit":   {{limiter(), Errors.Recover}},
+		"Recover in another Wrap":    {{limiter()}, {Errors.Recover}},
 		"the router's own, outside":  {nil, {limiter()}},
 		"the router's own, inside":   {{limiter()}, nil},
 		"a nil middleware beside it": {nil, {nil, limiter()}},
@@ -117,7 +117,7 @@ func testRefunds(t *testing.T, a Adapter) {
 
 // The response to HEAD has the header of that to GET, if the router answers it too.
 func testHeadOfErrors(t *testing.T, a Adapter) {
-	for name, use := range map[string][]Wrap{"a Wrap": {{middleware.SecurityHeaders}}, "Recover": {{middleware.Recover(Errors)}}, "no Wrap": nil} {
+	for name, use := range map[string][]Wrap{"a Wrap": {{middleware.SecurityHeaders}}, "Recover": {{Errors.Recover}}, "no Wrap": nil} {
 		send := Serve(t, a.New(use, map[string]http.HandlerFunc{"POST /pets": func(http.ResponseWriter, *http.Request) {}}))
 		for path, status := range map[string]int{"/nowhere": 404, "/pets": 405} {
 			get, head := send("GET", path, ""), send("HEAD", path, "")
@@ -133,7 +133,7 @@ func testHeadOfErrors(t *testing.T, a Adapter) {
 // The access log has route, status and bytes, whatever answered.
 func testAccessLog(t *testing.T, a Adapter) {
 	var log Log
-	send := Serve(t, a.New([]Wrap{{middleware.RequestID, middleware.AccessLog(log.Logger()), middleware.Recover(Errors)}}, ends))
+	send := Serve(t, a.New([]Wrap{{middleware.RequestID, middleware.AccessLog(log.Logger()), Errors.Recover}}, ends))
 	for _, test := range append([]Own{
 		{"GET", "/pets/17", Line{"/pets/:id", 201, 3, false}},
 		{"GET", "/nothing", Line{"/nothing", 200, 0, false}},

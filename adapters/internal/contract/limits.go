@@ -52,7 +52,7 @@ type Limit struct {
 // Middlewares returns the chain around the handler. Recover is the outermost.
 func (c Chain) Middlewares(t *testing.T) []middleware.Middleware {
 	t.Helper()
-	all := []middleware.Middleware{middleware.Recover(Errors)}
+	all := []middleware.Middleware{Errors.Recover}
 	if c.Auth != nil {
 		all = append(all, c.Auth.Identify)
 	}

@@ -20,7 +20,7 @@ import (
 
 // stack returns middlewares that wrap ResponseWriter and request several times.
 func stack(t *testing.T, log *Log) Wrap {
-	return Wrap{middleware.RequestID, middleware.AccessLog(log.Logger()), middleware.Recover(Errors),
+	return Wrap{middleware.RequestID, middleware.AccessLog(log.Logger()), Errors.Recover,
 		Limiter(t, limit.Options{ChargeIf: limit.NotServerError, Settle: true}), middleware.BodyLimit(1<<20, Errors)}
 }
 

@@ -89,7 +89,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	mux := a.routes()
 	return middleware.Chain(a.errors.Mux(mux),
-		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
+		middleware.RequestID, a.logRequests(mux), a.errors.Recover, middleware.SecurityHeaders,
 		a.ownHost, a.sameOrigin), nil
 }
 

@@ -101,7 +101,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	gated := middleware.Chain(byPath(service, site),
 		auth.Identify, a.Telemetry.Authentication, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
-		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), a.Telemetry.Panics, middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, a.errors.Recover, a.Telemetry.Panics, middleware.SecurityHeaders,
 	}, headers, []middleware.Middleware{allowOrigins(a.CORSOrigins, limitUncharged)})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
