@@ -75,7 +75,7 @@ func open(ctx context.Context, file string) (*service, error) {
 
 func (s *service) handler() (http.Handler, error) {
 	planOf := func(name string, _ []string) (*ratelimit.Plan, error) { return plans[name], nil }
-	verifier, err := apikey.NewVerifier(s.format, sqlkeys.Principals{Find: s.keys.ByDigest, Plan: planOf}, apikey.Options{})
+	verifier, err := apikey.NewVerifier(s.format, sqlkeys.NewStore(s.keys.ByDigest, planOf), apikey.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,9 @@ func key(r *http.Request) apikey.Principal {
 
 func (s *service) rotate(w http.ResponseWriter, r *http.Request) error {
 	secret := s.format.Generate()
-	_, _, err := s.keys.Rotate(r.Context(), key(r).KeyID, sqlkeys.Rotation{
-		Digest: secret.Digest(), LastFour: secret.LastFour(), At: time.Now(), Overlap: time.Hour,
-	})
+	_, _, err := s.keys.Rotate(r.Context(), key(r).KeyID, sqlkeys.NewKey{
+		Digest: secret.Digest(), LastFour: secret.LastFour(), Created: time.Now(),
+	}, time.Hour)
 	if err != nil {
 		return err
 	}

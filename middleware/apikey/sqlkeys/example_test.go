@@ -34,10 +34,8 @@ func Example() {
 
 		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 		plans := map[string]*ratelimit.Plan{"free": free}
-		verifier, err := apikey.NewVerifier(format, sqlkeys.Principals{
-			Find: keys.ByDigest,
-			Plan: func(name string, _ []string) (*ratelimit.Plan, error) { return plans[name], nil },
-		}, apikey.Options{})
+		verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(keys.ByDigest,
+			func(name string, _ []string) (*ratelimit.Plan, error) { return plans[name], nil }), apikey.Options{})
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ type NewKey struct {
 	Name     string        // what the key is for; can be empty
 	Owner    string        // usage is counted for the owner; not empty
 	Plan     string        // the name of a plan; not empty
-	Quotas   []string      // of a custom plan, as Principals.Plan understands them
+	Quotas   []string      // of a custom plan, as the plan function of NewStore understands them
 	Limits   []string      // at most 4 quotas that the key alone must keep beside its plan, such as "100/minute"
 	Created  time.Time     // not zero
 	Expires  time.Time     // the first instant at which the key is not valid, after Created; zero: never
@@ -33,15 +33,6 @@ type Key struct {
 	ID string // public, as apikey.NewKeyID makes it
 	NewKey
 	Revoked time.Time // the first instant at which the key is not valid; zero: not revoked
-}
-
-// A Rotation replaces a key by a new one with the same name, owner, plan, quotas and limits.
-type Rotation struct {
-	Digest   apikey.Digest // of the new key
-	LastFour string        // of the new key
-	At       time.Time     // when the new key is created, as in NewKey.Created
-	Overlap  time.Duration // how long the old key stays valid, unless it expires sooner; negative: not at all
-	Expires  time.Time     // of the new key, as in NewKey.Expires
 }
 
 // The errors of this package wrap one of these. Other errors come from the database.
@@ -108,25 +99,31 @@ func stored(at time.Time) time.Time {
 // storable reports whether PostgreSQL can have a text.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
-// Principals is the store for [apikey.NewVerifier].
-type Principals struct {
-	// Find is [Table.ByDigest], or another function that returns [ErrNotFound] for no key.
-	Find func(context.Context, apikey.Digest) (Key, error)
-	// Plan returns the plan of a key. If there is none, it returns nil or an error, and requests
-	// with the key get 503: a Table does not know which plans there are.
-	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
+// NewStore returns the store for [apikey.NewVerifier]. The function find is [Table.ByDigest], or
+// another one that returns [ErrNotFound] for no key. The function plan returns the plan of a key. If
+// there is none, it returns nil or an error, and requests with the key get 503: a Table does not
+// know which plans there are.
+func NewStore(
+	find func(context.Context, apikey.Digest) (Key, error),
+	plan func(name string, quotas []string) (*ratelimit.Plan, error),
+) apikey.Store[apikey.Principal] {
+	return principals{find, plan}
 }
 
-// Lookup implements [apikey.Store].
-func (p Principals) Lookup(ctx context.Context, d apikey.Digest) (r apikey.Record[apikey.Principal], err error) {
-	k, err := p.Find(ctx, d)
+type principals struct {
+	find func(context.Context, apikey.Digest) (Key, error)
+	plan func(name string, quotas []string) (*ratelimit.Plan, error)
+}
+
+func (p principals) Lookup(ctx context.Context, d apikey.Digest) (r apikey.Record[apikey.Principal], err error) {
+	k, err := p.find(ctx, d)
 	if errors.Is(err, ErrNotFound) {
 		return r, apikey.ErrUnknown
 	}
 	if err != nil {
 		return r, err
 	}
-	plan, err := p.Plan(k.Plan, k.Quotas)
+	plan, err := p.plan(k.Plan, k.Quotas)
 	if err != nil || plan == nil {
 		return r, fmt.Errorf("sqlkeys: plan %q of key %s: %w", k.Plan, k.ID, cmp.Or(err, ErrNotFound))
 	}

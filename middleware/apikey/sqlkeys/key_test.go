@@ -60,6 +60,13 @@ func TestInvalidKeys(t *testing.T) {
 			t.Errorf("Create of a key with %s = %v, want ErrInvalid without a part of the key", name, err)
 		}
 	}
+	for name, k := range map[string]sqlkeys.NewKey{
+		"name": {Name: "n"}, "owner": {Owner: "ada"}, "plan": {Plan: "free"}, "quotas": {Quotas: []string{"1/day"}}, "limits": {Limits: []string{"1/day"}},
+	} {
+		if _, _, err := table.Rotate(t.Context(), "key_1", k, 0); !errors.Is(err, sqlkeys.ErrInvalid) {
+			t.Errorf("Rotate to a key with %s = %v, want ErrInvalid: the new key has that of the old one", name, err)
+		}
+	}
 	for _, at := range []time.Time{{}, first.Add(-1), last.Add(1)} {
 		if _, _, err := table.Revoke(t.Context(), "key_1", at); !errors.Is(err, sqlkeys.ErrInvalid) {
 			t.Errorf("Revoke at %v = %v, want ErrInvalid", at, err)
@@ -116,19 +123,17 @@ func TestAnyDriver(t *testing.T) {
 }
 
 // The verifier gets the plan that the service has for a key, and its limits.
-func TestPrincipals(t *testing.T) {
+func TestNewStore(t *testing.T) {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	stored := sqlkeys.Key{ID: "key_1", NewKey: sqlkeys.NewKey{Owner: "ada", Plan: "free", Quotas: []string{"9/minute"}, Limits: []string{"3/minute"}, Expires: noon}, Revoked: noon.Add(1)}
 	lookUp := func(k sqlkeys.Key, err error) (apikey.Record[apikey.Principal], error) {
-		return sqlkeys.Principals{
-			Find: func(context.Context, apikey.Digest) (sqlkeys.Key, error) { return k, err },
-			Plan: func(name string, quotas []string) (*ratelimit.Plan, error) {
-				if name == "free" && slices.Equal(quotas, k.Quotas) {
-					return free, nil
-				}
-				return nil, nil
-			},
-		}.Lookup(t.Context(), apikey.Digest{1})
+		find := func(context.Context, apikey.Digest) (sqlkeys.Key, error) { return k, err }
+		return sqlkeys.NewStore(find, func(name string, quotas []string) (*ratelimit.Plan, error) {
+			if name == "free" && slices.Equal(quotas, k.Quotas) {
+				return free, nil
+			}
+			return nil, nil
+		}).Lookup(t.Context(), apikey.Digest{1})
 	}
 	r, err := lookUp(stored, nil)
 	if p := r.Principal; err != nil || p.KeyID != "key_1" || p.Owner != "ada" || p.Plan != free || fmt.Sprint(p.Limits.Quotas()) != "[3/minute]" ||

@@ -8,7 +8,7 @@
 //		Name: "web shop", Owner: "ann", Plan: "free", Created: time.Now(),
 //	})
 //	fmt.Println(secret.Reveal()) // shown once, stored nowhere
-//	verifier, err := apikey.NewVerifier(format, sqlkeys.Principals{Find: keys.ByDigest, Plan: plan}, apikey.Options{})
+//	verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(keys.ByDigest, plan), apikey.Options{})
 //
 // The table is called keys. Its schema is sqlite.sql or postgresql.sql of this package, for the
 // migrations of a service. SQLite has one writer at a time: set a busy timeout. A method
@@ -111,22 +111,27 @@ func (t *Table) Revoke(ctx context.Context, id string, at time.Time) (key Key, c
 	return key, changed, err
 }
 
-// Rotate stores a new key, shortens the life of the old one, and returns both as they are then.
-// It returns the errors of Create, [ErrNotFound], and [ErrInactive] if the old is not active at r.At.
-func (t *Table) Rotate(ctx context.Context, id string, r Rotation) (old, fresh Key, err error) {
+// Rotate stores a new key in place of an old one, which stays valid for an overlap, unless it
+// expires sooner; if the overlap is negative, not at all. k has only Digest, LastFour, Created and
+// Expires: the new key has everything else from the old one. Rotate returns both as they are then,
+// or the errors of Create, [ErrNotFound], and [ErrInactive] if the old is not active at k.Created.
+func (t *Table) Rotate(ctx context.Context, id string, k NewKey, overlap time.Duration) (old, fresh Key, err error) {
+	if k.Name+k.Owner+k.Plan != "" || len(k.Quotas)+len(k.Limits) > 0 {
+		return old, fresh, fmt.Errorf("sqlkeys: %w: a rotation must leave name, owner, plan, quotas and limits as they are", ErrInvalid)
+	}
 	err = t.transact(ctx, func(db DB) error {
 		if old, err = t.lock(ctx, db, id); err != nil {
 			return err
 		}
-		if !old.Active(r.At) {
+		if !old.Active(k.Created) {
 			return fmt.Errorf("sqlkeys: key %w", ErrInactive)
 		}
 		next := old.NewKey
-		next.Digest, next.LastFour, next.Created, next.Expires = r.Digest, r.LastFour, r.At, r.Expires
+		next.Digest, next.LastFour, next.Created, next.Expires = k.Digest, k.LastFour, k.Created, k.Expires
 		if fresh, err = t.insert(ctx, db, next, "true"); err != nil {
 			return err
 		}
-		end := apikey.Record[apikey.Principal]{Expires: old.Expires}.ExpireAfter(r.At, r.Overlap).Expires
+		end := apikey.Record[apikey.Principal]{Expires: old.Expires}.ExpireAfter(k.Created, overlap).Expires
 		old, err = t.one(ctx, db, ErrNotFound, `UPDATE keys SET expires = $1 WHERE id = $2 RETURNING `+t.columns, t.time(end), id)
 		return err
 	})

@@ -130,8 +130,8 @@ func (h *keyHistory) call(t *testing.T, table *sqlkeys.Table) {
 			t.Fatalf("Revoke(%v) says that it has changed the key: %v, want %v", h.keys[i], changed, fresh)
 		}
 	default:
-		r := sqlkeys.Rotation{Digest: digest, LastFour: "wxyz", At: at, Overlap: time.Duration(h.IntN(3)) * time.Second}
-		h.rotate(t, table, id, i, r)
+		k := sqlkeys.NewKey{Digest: digest, LastFour: "wxyz", Created: at}
+		h.rotate(t, table, id, i, k, time.Duration(h.IntN(3))*time.Second)
 	}
 }
 
@@ -197,27 +197,27 @@ func (h *keyHistory) list(t *testing.T, table *sqlkeys.Table, owner string) {
 	}
 }
 
-func (h *keyHistory) rotate(t *testing.T, table *sqlkeys.Table, id string, i int, r sqlkeys.Rotation) {
+func (h *keyHistory) rotate(t *testing.T, table *sqlkeys.Table, id string, i int, k sqlkeys.NewKey, overlap time.Duration) {
 	t.Helper()
-	old, fresh, err := table.Rotate(t.Context(), id, r)
-	if i < 0 || !h.keys[i].Active(r.At) {
+	old, fresh, err := table.Rotate(t.Context(), id, k, overlap)
+	if i < 0 || !h.keys[i].Active(k.Created) {
 		want := sqlkeys.ErrInactive
 		if i < 0 {
 			want = sqlkeys.ErrNotFound
 		}
 		if !errors.Is(err, want) {
-			t.Fatalf("Rotate(%+v) = %v, want %v", r, err, want)
+			t.Fatalf("Rotate(%+v) = %v, want %v", k, err, want)
 		}
 		return
 	}
 	next := h.keys[i].NewKey
-	next.Digest, next.LastFour, next.Created, next.Expires = r.Digest, r.LastFour, r.At, r.Expires
+	next.Digest, next.LastFour, next.Created, next.Expires = k.Digest, k.LastFour, k.Created, k.Expires
 	if h.created(t, "Rotate", next, fresh, err, nil); err != nil {
 		return
 	}
-	end := cut(r.At.Add(r.Overlap))
-	if k := &h.keys[i]; k.Expires.IsZero() || k.Expires.After(end) {
-		k.Expires = end
+	end := cut(k.Created.Add(overlap))
+	if before := &h.keys[i]; before.Expires.IsZero() || before.Expires.After(end) {
+		before.Expires = end
 	}
 	h.found(t, "Rotate", i, old, nil)
 }
@@ -282,7 +282,7 @@ func TestKeysChangeOnce(t *testing.T) {
 		key, err := table.Create(t.Context(), newKey(100))
 		must(t, err)
 		once(t, "Rotate", sqlkeys.ErrInactive, func(i int) (bool, error) {
-			_, _, err := table.Rotate(t.Context(), key.ID, sqlkeys.Rotation{Digest: apikey.Digest{200 + byte(i)}, LastFour: "wxyz", At: noon})
+			_, _, err := table.Rotate(t.Context(), key.ID, sqlkeys.NewKey{Digest: apikey.Digest{200 + byte(i)}, LastFour: "wxyz", Created: noon}, 0)
 			return err == nil, err
 		})
 		once(t, "Revoke", nil, func(i int) (bool, error) {
@@ -328,8 +328,8 @@ func TestRotateChangesBothKeysOrNone(t *testing.T) {
 		must(t, err)
 		_, err = db.ExecContext(t.Context(), db.refuseExpiry)
 		must(t, err)
-		r := sqlkeys.Rotation{Digest: apikey.Digest{2}, LastFour: "wxyz", At: noon}
-		if _, _, err := table.Rotate(t.Context(), key.ID, r); err == nil {
+		next := sqlkeys.NewKey{Digest: apikey.Digest{2}, LastFour: "wxyz", Created: noon}
+		if _, _, err := table.Rotate(t.Context(), key.ID, next, 0); err == nil {
 			t.Fatal("Rotate = nil, and the database refused the expiry")
 		}
 		all, err := table.List(t.Context(), "")

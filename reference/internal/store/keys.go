@@ -12,11 +12,19 @@ import (
 
 // The types of keys come from package sqlkeys. The key itself is never stored.
 type (
-	Digest   = apikey.Digest
-	NewKey   = sqlkeys.NewKey
-	Key      = sqlkeys.Key
-	Rotation = sqlkeys.Rotation
+	Digest = apikey.Digest
+	NewKey = sqlkeys.NewKey
+	Key    = sqlkeys.Key
 )
+
+// A Rotation replaces a key by a new one with the same name, owner, plan, quotas and limits.
+type Rotation struct {
+	Digest   Digest        // of the new key
+	LastFour string        // of the new key
+	At       time.Time     // when the new key is created, as in NewKey.Created
+	Overlap  time.Duration // how long the old key stays valid, unless it expires sooner; 0 or more
+	Expires  time.Time     // of the new key, as in NewKey.Expires
+}
 
 // maxQuotas is the largest number of quotas, and of limits, of a key, and maxQuotaText the
 // length of each.

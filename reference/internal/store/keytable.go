@@ -80,7 +80,7 @@ func (t Tables) RotateKey(ctx context.Context, id string, r Rotation, by Actor) 
 		return Key{}, err
 	}
 	return t.change(ctx, "rotate key", func(ctx context.Context, keys *sqlkeys.Table, audit func(AuditEntry) error) (Key, error) {
-		old, fresh, err := keys.Rotate(ctx, id, r)
+		old, fresh, err := keys.Rotate(ctx, id, NewKey{Digest: r.Digest, LastFour: r.LastFour, Created: r.At, Expires: r.Expires}, r.Overlap)
 		if err != nil {
 			return Key{}, err
 		}
