@@ -60,7 +60,7 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.ObserveMemory(limiter); err != nil {
+	if err := t.ObserveEngine(limiter); err != nil {
 		return nil, err
 	}
 	plan := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(5)) // many clients can share a network: no bans

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -10,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
@@ -122,63 +124,70 @@ func (e *engineMeter) end(ctx context.Context, m measurement, d ratelimit.Decisi
 	m.span.End()
 }
 
-// ObserveMemory reports the size of an embedded engine. Call it for one engine: of two,
-// the series would be the same. In front of a shared engine, that is the local one.
-func (t *Telemetry) ObserveMemory(l *memory.Limiter) error {
-	return t.observe("ObserveMemory: the engine", l == nil, func(m *maker) {
-		m.read(func() []int64 {
-			s := l.Stats()
-			return []int64{s.Subjects, s.Bound, int64(s.Evicted), int64(s.Refused)}
-		}, with(),
-			m.gauge("gatehouse.engine.subjects", "{subject}", "Subjects in memory"),
-			m.gauge("gatehouse.engine.capacity", "{subject}", "The most subjects in memory"),
-			m.counter("gatehouse.engine.evictions", "{subject}", "Subjects replaced at the capacity before their windows were over"),
-			m.counter("gatehouse.engine.refusals", "{subject}", "Subjects and strikes that found no place at the capacity"))
+// ObserveEngine reports the numbers of an engine: of a [memory.Limiter] its size, of a
+// [failover.Limiter] the circuit and its counts, and of a [lease.Limiter] the shares and its
+// counts. It returns an error for other engines. Call it for one engine of each type: of two, the
+// series would be the same. In front of a shared engine, the [memory.Limiter] is the local one.
+func (t *Telemetry) ObserveEngine(l ratelimit.Limiter) error {
+	return t.observe("ObserveEngine: the engine", nilvalue.In(l), func(m *maker) {
+		switch l := l.(type) {
+		case *memory.Limiter:
+			observeMemory(m, l)
+		case *failover.Limiter:
+			observeFailover(m, l)
+		case *lease.Limiter:
+			observeLease(m, l)
+		default:
+			m.err = fmt.Errorf("ObserveEngine: the engine must be one of package memory, failover or lease, got a %T", l)
+		}
 	})
 }
 
-// ObserveFailover reports the circuit and the counts of a failover engine. Call it for
-// one engine.
-func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
-	return t.observe("ObserveFailover: the engine", l == nil, func(m *maker) {
-		circuit := m.gauge("gatehouse.failover.circuit", "", "1 for the state of the circuit that is in force, 0 for the others")
-		m.observe(func(_ context.Context, o metric.Observer) error {
-			isOpen := int64(0)
-			if l.Open() {
-				isOpen = 1
-			}
-			o.ObserveInt64(circuit, 1-isOpen, with(stateKey.String("closed")))
-			o.ObserveInt64(circuit, isOpen, with(stateKey.String("open")))
-			return nil
-		}, circuit)
-		m.read(func() []int64 {
-			s := l.Stats()
-			return []int64{s.Pending, int64(s.Fallbacks), int64(s.Failures), int64(s.Timeouts), int64(s.Opened), int64(s.Lost)}
-		}, with(),
-			m.gauge("gatehouse.failover.pending", "{subject}", "Subjects whose usage is not charged to the primary yet"),
-			m.counter("gatehouse.failover.fallbacks", "{request}", "Decisions that the primary did not make"),
-			m.counter("gatehouse.failover.failures", "{call}", "Calls of the primary that failed"),
-			m.counter("gatehouse.failover.timeouts", "{call}", "Calls of the primary that did not answer within the budget"),
-			m.counter("gatehouse.failover.opened", "{change}", "Times the circuit opened"),
-			m.counter("gatehouse.failover.lost", "{request}", "Times the journal had no room"))
-	})
+func observeMemory(m *maker, l *memory.Limiter) {
+	m.read(func() []int64 {
+		s := l.Stats()
+		return []int64{s.Subjects, s.Bound, int64(s.Evicted), int64(s.Refused)}
+	}, with(),
+		m.gauge("gatehouse.engine.subjects", "{subject}", "Subjects in memory"),
+		m.gauge("gatehouse.engine.capacity", "{subject}", "The most subjects in memory"),
+		m.counter("gatehouse.engine.evictions", "{subject}", "Subjects replaced at the capacity before their windows were over"),
+		m.counter("gatehouse.engine.refusals", "{subject}", "Subjects and strikes that found no place at the capacity"))
 }
 
-// ObserveLease reports what an engine with shares holds, and what it did. Call it for one
-// engine.
-func (t *Telemetry) ObserveLease(l *lease.Limiter) error {
-	return t.observe("ObserveLease: the engine", l == nil, func(m *maker) {
-		m.read(func() []int64 {
-			s := l.Stats()
-			return []int64{s.Shares, s.Held, int64(s.Local), int64(s.Asked), int64(s.Returned), int64(s.Expired)}
-		}, with(),
-			m.gauge("gatehouse.lease.shares", "{subject}", "Subjects with a share"),
-			m.gauge("gatehouse.lease.held", "{unit}", "Units of these shares that are not used yet"),
-			m.counter("gatehouse.lease.local", "{request}", "Decisions without a question to the shared engine"),
-			m.counter("gatehouse.lease.asked", "{call}", "Questions to the shared engine"),
-			m.counter("gatehouse.lease.returned", "{unit}", "Units that were given back"),
-			m.counter("gatehouse.lease.expired", "{unit}", "Units that were not used before their share ended"))
-	})
+func observeFailover(m *maker, l *failover.Limiter) {
+	circuit := m.gauge("gatehouse.failover.circuit", "", "1 for the state of the circuit that is in force, 0 for the others")
+	m.observe(func(_ context.Context, o metric.Observer) error {
+		isOpen := int64(0)
+		if l.Open() {
+			isOpen = 1
+		}
+		o.ObserveInt64(circuit, 1-isOpen, with(stateKey.String("closed")))
+		o.ObserveInt64(circuit, isOpen, with(stateKey.String("open")))
+		return nil
+	}, circuit)
+	m.read(func() []int64 {
+		s := l.Stats()
+		return []int64{s.Pending, int64(s.Fallbacks), int64(s.Failures), int64(s.Timeouts), int64(s.Opened), int64(s.Lost)}
+	}, with(),
+		m.gauge("gatehouse.failover.pending", "{subject}", "Subjects whose usage is not charged to the primary yet"),
+		m.counter("gatehouse.failover.fallbacks", "{request}", "Decisions that the primary did not make"),
+		m.counter("gatehouse.failover.failures", "{call}", "Calls of the primary that failed"),
+		m.counter("gatehouse.failover.timeouts", "{call}", "Calls of the primary that did not answer within the budget"),
+		m.counter("gatehouse.failover.opened", "{change}", "Times the circuit opened"),
+		m.counter("gatehouse.failover.lost", "{request}", "Times the journal had no room"))
+}
+
+func observeLease(m *maker, l *lease.Limiter) {
+	m.read(func() []int64 {
+		s := l.Stats()
+		return []int64{s.Shares, s.Held, int64(s.Local), int64(s.Asked), int64(s.Returned), int64(s.Expired)}
+	}, with(),
+		m.gauge("gatehouse.lease.shares", "{subject}", "Subjects with a share"),
+		m.gauge("gatehouse.lease.held", "{unit}", "Units of these shares that are not used yet"),
+		m.counter("gatehouse.lease.local", "{request}", "Decisions without a question to the shared engine"),
+		m.counter("gatehouse.lease.asked", "{call}", "Questions to the shared engine"),
+		m.counter("gatehouse.lease.returned", "{unit}", "Units that were given back"),
+		m.counter("gatehouse.lease.expired", "{unit}", "Units that were not used before their share ended"))
 }
 
 // redis measures calls of the script of package redislimit.

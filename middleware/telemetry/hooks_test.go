@@ -109,7 +109,7 @@ func TestEnginesAreObserved(t *testing.T) {
 	engine := testcheck.Must(failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1}))
 	defer engine.Close()
 	shares := testcheck.Must(lease.New(local))
-	testcheck.NoError(t, errors.Join(c.ObserveMemory(local), c.ObserveFailover(engine), c.ObserveLease(shares)))
+	testcheck.NoError(t, errors.Join(c.ObserveEngine(local), c.ObserveEngine(engine), c.ObserveEngine(shares)))
 	if got := c.series(t, "gatehouse.failover.circuit"); !cmp.Equal(got, map[string]int64{"closed": 1, "open": 0}) {
 		t.Errorf("the circuit is %v, want closed", got)
 	}
@@ -217,11 +217,10 @@ func TestTakeAllIsMeasured(t *testing.T) {
 func TestNilIsRefused(t *testing.T) {
 	c := collect(t)
 	for want, err := range map[string]error{
-		"telemetry: ObserveMemory: the engine must not be nil":    c.ObserveMemory(nil),
-		"telemetry: ObserveFailover: the engine must not be nil":  c.ObserveFailover(nil),
-		"telemetry: ObserveLease: the engine must not be nil":     c.ObserveLease(nil),
-		"telemetry: ObserveInFlight: the limiter must not be nil": c.ObserveInFlight("process", nil),
-		"telemetry: ObserveBans: the engine must not be nil":      c.ObserveBans((*memory.Limiter)(nil)),
+		"telemetry: ObserveEngine: the engine must not be nil":                                                                  c.ObserveEngine((*memory.Limiter)(nil)),
+		"telemetry: ObserveEngine: the engine must be one of package memory, failover or lease, got a telemetry_test.answering": c.ObserveEngine(answering{}),
+		"telemetry: ObserveInFlight: the limiter must not be nil":                                                               c.ObserveInFlight("process", nil),
+		"telemetry: ObserveBans: the engine must not be nil":                                                                    c.ObserveBans((*memory.Limiter)(nil)),
 		"telemetry: the MeterProvider must not be a nil *metric.MeterProvider": func() error {
 			_, err := telemetry.New((*metric.MeterProvider)(nil))
 			return err
@@ -242,7 +241,7 @@ func TestNilRecordsNothing(t *testing.T) {
 	none.DeprecatedUse("getPet")(nil)
 	none.Unbanned()
 	none.RedisBatch(1, time.Second)
-	if err := errors.Join(none.ObserveBans(nil), none.ObserveMemory(nil), none.ObserveFailover(nil), none.ObserveLease(nil), none.ObserveInFlight("process", nil)); err != nil {
+	if err := errors.Join(none.ObserveBans(nil), none.ObserveEngine(nil), none.ObserveInFlight("process", nil)); err != nil {
 		t.Error(err)
 	}
 	if d, err := none.Take(t.Context(), answering{d: ratelimit.Decision{Cost: 7}}, "owner:ann", free, 1); d.Cost != 7 || err != nil {

@@ -63,12 +63,12 @@ func isReady(ctx context.Context, checks []admin.Check) bool {
 // observeLimiter makes the limiter report what it does.
 func (s *server) observeLimiter(context.Context) error {
 	s.limiter = observedLimiter{s.limiter, s.observer}
-	err := errors.Join(s.observer.ObserveBans(s.limiter), s.observer.ObserveMemory(s.embedded))
+	err := errors.Join(s.observer.ObserveBans(s.limiter), s.observer.ObserveEngine(s.embedded))
 	if s.shared != nil {
-		err = errors.Join(err, s.observer.ObserveFailover(s.shared.Limiter))
+		err = errors.Join(err, s.observer.ObserveEngine(s.shared.Limiter))
 	}
 	if s.shared != nil && s.shared.shares != nil {
-		err = errors.Join(err, s.observer.ObserveLease(s.shared.shares))
+		err = errors.Join(err, s.observer.ObserveEngine(s.shared.shares))
 	}
 	return err
 }
