@@ -19,7 +19,15 @@ type Error struct {
 	Code    Code     // not empty
 	Message string   // for people, one sentence; if empty, the phrase of the status is sent
 	Details []Detail // what exactly is wrong; sent in problem details only, as "errors"
-	Problem Problem  // sent in problem details only
+
+	// ProblemType and ProblemTitle are the URI and the title of the problem type (RFC 9457), sent
+	// in problem details only. "" means about:blank, and the phrase of the status.
+	ProblemType, ProblemTitle string
+
+	// ViolatedPolicies are the names, as in RateLimit-Policy, of the quotas that the request
+	// exceeded: the member "violated-policies" of draft-ietf-httpapi-ratelimit-headers-11 section
+	// 5. It is sent in problem details only, and omitted if empty.
+	ViolatedPolicies []string
 
 	// Args are the values in Message, for a [Responder] that writes it in another language:
 	// see [Code]. They are not sent.
@@ -41,18 +49,6 @@ type Detail struct {
 	// Rule is the keyword of JSON Schema that the place breaks, such as "required" or
 	// "maxLength", for texts in another language; "" if it breaks another rule. It is not sent.
 	Rule string `json:"-"`
-}
-
-// Problem has the members of problem details (RFC 9457) that the envelope lacks. The
-// zero value is the problem type about:blank.
-type Problem struct {
-	Type  string // URI of the problem type; "" means about:blank
-	Title string // title of the type; "" means the phrase of the status
-
-	// ViolatedPolicies are the names, as in RateLimit-Policy, of the quotas that
-	// the request exceeded: the member "violated-policies" of
-	// draft-ietf-httpapi-ratelimit-headers-11 section 5, which is omitted if empty.
-	ViolatedPolicies []string
 }
 
 // New returns an error with a status, a code and a message for the client. A status

@@ -29,10 +29,8 @@ var (
 
 var quotaExceeded = (&apierror.Error{
 	Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: "Wait.",
-	Problem: apierror.Problem{
-		Type:  "https://iana.org/assignments/http-problem-types#quota-exceeded",
-		Title: "Quota Exceeded", ViolatedPolicies: []string{"minute", "day"},
-	},
+	ProblemType:  "https://iana.org/assignments/http-problem-types#quota-exceeded",
+	ProblemTitle: "Quota Exceeded", ViolatedPolicies: []string{"minute", "day"},
 }).Preencoded()
 
 const secret = "password=hunter2"

@@ -34,7 +34,7 @@ import (
 //
 // The envelope is the default: it is sent without Accept, on a tie, and to
 // clients that accept neither form (RFC 9110 section 12.4.1 allows it). Problem
-// details have the type about:blank unless the error has another: see [Problem].
+// details have the type about:blank unless the error has another: see [Error].
 //
 // Errors that net/http writes before it calls any handler, for a malformed
 // request line or an oversized header section, do not pass through a Responder.

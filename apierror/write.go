@@ -108,8 +108,8 @@ func encode(e *Error, asProblem bool) (out encoded) {
 	if asProblem {
 		out.contentType = problems
 		v = &problem{
-			Type: cmp.Or(e.Problem.Type, "about:blank"), Title: cmp.Or(e.Problem.Title, http.StatusText(e.Status)),
-			Status: e.Status, Detail: e.message(), Code: e.Code, Errors: e.Details, Violated: e.Problem.ViolatedPolicies,
+			Type: cmp.Or(e.ProblemType, "about:blank"), Title: cmp.Or(e.ProblemTitle, http.StatusText(e.Status)),
+			Status: e.Status, Detail: e.message(), Code: e.Code, Errors: e.Details, Violated: e.ViolatedPolicies,
 		}
 	} else {
 		out.contentType = envelopes

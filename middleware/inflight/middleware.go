@@ -77,11 +77,9 @@ func (c *Caller) check() error {
 // 5.2.
 var overloaded = (&apierror.Error{
 	Status: http.StatusServiceUnavailable, Code: "overloaded", RetryAfter: time.Second,
-	Message: "The service is handling as many requests as it can. Wait as long as Retry-After says.",
-	Problem: apierror.Problem{
-		Type:  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-		Title: "Temporary Reduced Capacity",
-	},
+	Message:      "The service is handling as many requests as it can. Wait as long as Retry-After says.",
+	ProblemType:  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+	ProblemTitle: "Temporary Reduced Capacity",
 }).Preencoded()
 
 func tooManyRequests(limit int) *apierror.Error {

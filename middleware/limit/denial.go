@@ -113,7 +113,7 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 	}
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: text, Args: limitArgs(d),
-		Problem: apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated},
+		ProblemType: typeQuotaExceeded, ProblemTitle: "Quota Exceeded", ViolatedPolicies: violated,
 	}
 }
 
@@ -242,7 +242,7 @@ func newBan(kind ratelimit.Kind, scope, reason string) *apierror.Error {
 	}
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: code, Message: text + " Wait as long as Retry-After says.", Args: args,
-		Problem: apierror.Problem{Type: typeAbnormalUsage, Title: "Abnormal Usage Detected"},
+		ProblemType: typeAbnormalUsage, ProblemTitle: "Abnormal Usage Detected",
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Call) denialOf(e *apierror.Error) *Denial {
 		return denial
 	}
 	denial.RetryAfter = milliseconds(d.RetryAfter)
-	names := e.Problem.ViolatedPolicies
+	names := e.ViolatedPolicies
 	for i := 0; len(names) > 0 && i < engine.Of(d.Plan).Len(); i++ {
 		if d.States[i].Remaining < d.Cost {
 			q := engine.Of(d.Plan).Quota(i)
