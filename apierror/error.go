@@ -130,7 +130,8 @@ func (e *Error) message() string {
 }
 
 // Code names an error for programs. It is lower snake case and is never changed
-// once published. A service defines further codes of its own:
+// once published. Programs write it as a text: e.Code == "rate_limit_exceeded". A service
+// defines further codes of its own:
 //
 //	code                          status  when
 //	invalid_body                  400     the body is malformed, incomplete, or breaks its schema
@@ -167,20 +168,3 @@ func (e *Error) message() string {
 //	body_too_large, uri_too_long  limit, in bytes, if it is known
 //	operation_removed             sunset (a time.Time), successor (text, or "")
 type Code string
-
-// The codes that services send themselves, or tell from others.
-const (
-	CodeInvalidBody          Code = "invalid_body"
-	CodeInvalidParameter     Code = "invalid_parameter"
-	CodeInvalidRequest       Code = "invalid_request"
-	CodeNotFound             Code = "not_found"
-	CodeMethodNotAllowed     Code = "method_not_allowed"
-	CodePreconditionFailed   Code = "precondition_failed"
-	CodeBodyTooLarge         Code = "body_too_large"
-	CodeUnsupportedMediaType Code = "unsupported_media_type"
-	CodeRateLimitExceeded    Code = "rate_limit_exceeded"
-	CodeAPIKeyBanned         Code = "api_key_banned"
-	CodeClientBanned         Code = "client_banned"
-	CodeInternal             Code = "internal"
-	CodeUnavailable          Code = "unavailable"
-)

@@ -70,7 +70,7 @@ func Example() {
 // the Responder.
 func ExampleResponder_Respond() {
 	var rs apierror.Responder
-	maintenance := apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The service is being maintained.")
+	maintenance := apierror.New(http.StatusServiceUnavailable, "unavailable", "The service is being maintained.")
 	closed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "3600")
 		rs.Respond(w, r, maintenance)
@@ -87,7 +87,7 @@ func ExampleResponder_Respond() {
 
 // Clients that ask for problem details get them, with what is wrong and where.
 func ExampleError_WithDetails() {
-	invalid := apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The body breaks its schema.")
+	invalid := apierror.New(http.StatusBadRequest, "invalid_body", "The body breaks its schema.")
 
 	r := httptest.NewRequest("POST", "/v1/pets", nil)
 	r.Header.Set("Accept", "application/problem+json, application/json;q=0.9")

@@ -30,7 +30,7 @@ func TestLog(t *testing.T) {
 		want []map[string]any
 	}{
 		{"no public text", cause, line("ERROR", 500, "internal", cause.Error())},
-		{"public 503 with a cause", apierror.New(503, apierror.CodeUnavailable, "Try again later.").Wrap(cause),
+		{"public 503 with a cause", apierror.New(503, "unavailable", "Try again later.").Wrap(cause),
 			line("ERROR", 503, "unavailable", "503 unavailable: Try again later: "+cause.Error())},
 		{"public 404 with a cause", petNotFound.Wrap(cause),
 			line("INFO", 404, "pet_not_found", "404 pet_not_found: There is no pet with this identifier: "+cause.Error())},

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	notFound         = New(http.StatusNotFound, CodeNotFound, "There is nothing at this path.")
-	methodNotAllowed = New(http.StatusMethodNotAllowed, CodeMethodNotAllowed, "This method is not supported here. The Allow header lists the methods that are.")
+	notFound         = New(http.StatusNotFound, "not_found", "There is nothing at this path.")
+	methodNotAllowed = New(http.StatusMethodNotAllowed, "method_not_allowed", "This method is not supported here. The Allow header lists the methods that are.")
 )
 
 // Mux returns a handler that serves what is registered on mux, and answers in

@@ -21,14 +21,14 @@ import (
 
 var (
 	petNotFound = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
-	invalidBody = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The body breaks its schema.").Preencoded().WithDetails(
+	invalidBody = apierror.New(http.StatusBadRequest, "invalid_body", "The body breaks its schema.").Preencoded().WithDetails(
 		apierror.Detail{Pointer: "/name", Detail: "is required"},
 		apierror.Detail{Pointer: "", Detail: "has members that are not text: <ä>"},
 	)
 )
 
 var quotaExceeded = (&apierror.Error{
-	Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: "Wait.",
+	Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", Message: "Wait.",
 	ProblemType:  "https://iana.org/assignments/http-problem-types#quota-exceeded",
 	ProblemTitle: "Quota Exceeded", ViolatedPolicies: []string{"minute", "day"},
 }).Preencoded()
@@ -62,8 +62,8 @@ func TestBodies(t *testing.T) {
 		{"internal.json", errors.New(secret), nil, 500, "application/json"},
 		{"internal_problem.json", errors.New(secret), []string{problem}, 500, problem},
 		{"internal.json", (*apierror.Error)(nil), nil, 500, "application/json"},
-		{"internal.json", apierror.New(200, apierror.CodeNotFound, secret), nil, 500, "application/json"},
-		{"internal.json", apierror.New(600, apierror.CodeNotFound, secret), nil, 500, "application/json"},
+		{"internal.json", apierror.New(200, "not_found", secret), nil, 500, "application/json"},
+		{"internal.json", apierror.New(600, "not_found", secret), nil, 500, "application/json"},
 		{"internal.json", apierror.New(404, "", secret), nil, 500, "application/json"},
 		{"no_message.json", apierror.New(409, "conflict", ""), nil, 409, "application/json"},
 		{"no_phrase_problem.json", apierror.New(499, "client_closed_request", ""), []string{problem}, 499, problem},
@@ -240,7 +240,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	}
 
 	// On the wire, with a body longer than net/http would measure by itself.
-	long := apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, strings.Repeat("x", 5000))
+	long := apierror.New(http.StatusBadRequest, "invalid_body", strings.Repeat("x", 5000))
 	srv := serve(t, failing(nil, long))
 	get, head := do(t, srv, http.MethodGet, "/"), do(t, srv, http.MethodHead, "/")
 	if get.ContentLength != int64(len(get.body)) || head.ContentLength != get.ContentLength {
@@ -297,7 +297,7 @@ func TestErrorCopies(t *testing.T) {
 	if !errors.Is(fmt.Errorf("create: %w", derived), invalidBody) {
 		t.Error("a copy is not found by the error it was derived from")
 	}
-	if errors.Is(derived, petNotFound) || errors.Is(apierror.New(409, apierror.CodeInvalidBody, ""), invalidBody) {
+	if errors.Is(derived, petNotFound) || errors.Is(apierror.New(409, "invalid_body", ""), invalidBody) {
 		t.Error("errors of different status or code are taken for one another")
 	}
 	if errors.Unwrap(invalidBody) != nil || len(invalidBody.Details) != 2 || len(derived.Details) != 3 {

@@ -70,7 +70,7 @@ type Responder struct {
 // cancelled is for logs and metrics. nginx uses the same status.
 var cancelled = New(499, "client_closed_request", "The client has cancelled this request.").Preencoded()
 
-var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Preencoded()
+var internal = New(http.StatusInternalServerError, "internal", "The service failed to answer this request.").Preencoded()
 
 var errNil = errors.New("apierror: the error to answer with must not be nil")
 

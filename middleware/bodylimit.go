@@ -28,7 +28,7 @@ import (
 // only the stream.
 func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
-	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
+	declared := apierror.New(http.StatusRequestEntityTooLarge, "body_too_large",
 		fmt.Sprintf("The request body is larger than %d bytes.", limit))
 	declared.Args = map[string]any{"limit": limit}
 	exceeded := declared.Wrap(&http.MaxBytesError{Limit: limit})

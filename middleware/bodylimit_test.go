@@ -101,7 +101,7 @@ func TestBodyLimitRead(t *testing.T) {
 			t.Errorf("error %v does not hold an *http.MaxBytesError with the limit 10", err)
 		}
 		public, ok := errors.AsType[*apierror.Error](err)
-		if !ok || public.Status != 413 || public.Code != apierror.CodeBodyTooLarge {
+		if !ok || public.Status != 413 || public.Code != "body_too_large" {
 			t.Errorf("error %v does not hold an *apierror.Error of status 413", err)
 		}
 		if n, again := r.Body.Read(make([]byte, 1)); n != 0 || again != err {

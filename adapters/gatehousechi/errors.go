@@ -25,8 +25,8 @@ import (
 )
 
 var (
-	notFound         = apierror.New(http.StatusNotFound, apierror.CodeNotFound, "There is nothing at this path.")
-	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, apierror.CodeMethodNotAllowed,
+	notFound         = apierror.New(http.StatusNotFound, "not_found", "There is nothing at this path.")
+	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, "method_not_allowed",
 		"This method is not supported here. The Allow header lists the methods that are.")
 )
 

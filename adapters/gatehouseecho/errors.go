@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	notFound         = apierror.New(http.StatusNotFound, apierror.CodeNotFound, "There is nothing at this path.")
-	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, apierror.CodeMethodNotAllowed,
+	notFound         = apierror.New(http.StatusNotFound, "not_found", "There is nothing at this path.")
+	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, "method_not_allowed",
 		"This method is not supported here. The Allow header lists the methods that are.")
 )
 
@@ -66,15 +66,15 @@ func inEnvelope(err error) error {
 func code(status int) apierror.Code {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		return apierror.CodeBodyTooLarge
+		return "body_too_large"
 	case http.StatusRequestURITooLong:
 		return "uri_too_long"
 	case http.StatusTooManyRequests:
-		return apierror.CodeRateLimitExceeded
+		return "rate_limit_exceeded"
 	case http.StatusInternalServerError:
-		return apierror.CodeInternal
+		return "internal"
 	case http.StatusServiceUnavailable:
-		return apierror.CodeUnavailable
+		return "unavailable"
 	}
 	name := http.StatusText(status)
 	if name == "" {

@@ -29,7 +29,7 @@ import (
 
 var (
 	errs       = &apierror.Responder{RequestID: middleware.RequestIDFrom}
-	badTarget  = apierror.New(400, apierror.CodeInvalidRequest, "The request target must be a path without dot segments such as /../ and /./.")
+	badTarget  = apierror.New(400, "invalid_request", "The request target must be a path without dot segments such as /../ and /./.")
 	badGateway = apierror.New(502, "bad_gateway", "The service behind this gateway did not give a usable response.")
 )
 

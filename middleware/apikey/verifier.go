@@ -236,7 +236,7 @@ func guessing(d ratelimit.Decision, err error) error {
 		return nil
 	}
 	return &apierror.Error{
-		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, RetryAfter: d.RetryAfter,
+		Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", RetryAfter: d.RetryAfter,
 		Message: "The API key was not checked because your network has sent too many keys that are not valid. Wait as long as Retry-After says.",
 		Args:    map[string]any{"quota": d.Plan.Quotas()[d.Applicable].String(), "limit": d.Limit(), "cost": d.Cost, "remaining": d.Remaining()},
 	}

@@ -101,8 +101,8 @@ func (a *Authenticator[P]) refusals(realm, name string) {
 	a.refused[Invalid] = challenge(`, error="invalid_token", error_description="The `+name+` is not valid"`,
 		apierror.New(http.StatusUnauthorized, "invalid_api_key", "The "+name+" is not valid."))
 	a.refused[Repeated] = challenge(`, error="invalid_request", error_description="More than one Authorization header was sent"`,
-		apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The request has more than one Authorization header. Send exactly one."))
-	a.refused[Unavailable].err = &apierror.Error{Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: 5 * time.Second,
+		apierror.New(http.StatusBadRequest, "invalid_request", "The request has more than one Authorization header. Send exactly one."))
+	a.refused[Unavailable].err = &apierror.Error{Status: http.StatusServiceUnavailable, Code: "unavailable", RetryAfter: 5 * time.Second,
 		Message: "The " + name + " cannot be checked at the moment. Wait as long as Retry-After says."}
 }
 

@@ -109,7 +109,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 	last := r.URL.Query().Get("last")
 	if last != "" && last != "minute" && last != "day" {
-		return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "last must be minute or day.")
+		return apierror.New(http.StatusBadRequest, "invalid_parameter", "last must be minute or day.")
 	}
 	report := c.report(r.Context(), cmp.Or(last, "minute"))
 	var body bytes.Buffer
@@ -131,15 +131,15 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request) error {
 func unban(w http.ResponseWriter, r *http.Request, banner engine.Banner) error {
 	subject, err := url.PathUnescape(r.PostFormValue("subject"))
 	if err != nil || subject == "" {
-		return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the subject to unban as unban in console.json does: subject=user:ann.")
+		return apierror.New(http.StatusBadRequest, "invalid_parameter", "Name the subject to unban as unban in console.json does: subject=user:ann.")
 	}
 	ended, err := banner.Unban(r.Context(), subject)
 	if err != nil {
 		message := fmt.Sprintf("The ban of %s may still be in force: %v. Go back, and try again.", visible(subject), err)
-		return apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, message).Wrap(err)
+		return apierror.New(http.StatusServiceUnavailable, "unavailable", message).Wrap(err)
 	}
 	if !ended {
-		return apierror.New(http.StatusNotFound, apierror.CodeNotFound, "No ban of "+visible(subject)+" is in force. Go back to the page.")
+		return apierror.New(http.StatusNotFound, "not_found", "No ban of "+visible(subject)+" is in force. Go back to the page.")
 	}
 	w.Header().Set("Location", "./#bans") // relative also behind http.StripPrefix
 	w.WriteHeader(http.StatusSeeOther)

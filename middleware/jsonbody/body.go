@@ -232,7 +232,7 @@ func invalid(problems ...problem) *apierror.Error {
 		}
 		details = append(details, apierror.Detail{Pointer: p.pointer, Detail: p.detail, Rule: p.rule})
 	}
-	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, message).WithDetails(details...)
+	return apierror.New(http.StatusBadRequest, "invalid_body", message).WithDetails(details...)
 }
 
 const (

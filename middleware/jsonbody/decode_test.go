@@ -74,7 +74,7 @@ func TestContent(t *testing.T) {
 	} {
 		r := post(dog)
 		r.Header[tt.field] = tt.values
-		_, h := decode(t, tt.name, tt.options, r, tt.status, apierror.CodeUnsupportedMediaType)
+		_, h := decode(t, tt.name, tt.options, r, tt.status, "unsupported_media_type")
 		if got := h.Get("Accept") + h.Get("Accept-Encoding"); got != tt.accept {
 			t.Errorf("%s: the client is told to send %q, want %q", tt.name, got, tt.accept)
 		}
@@ -91,11 +91,11 @@ func TestNoBody(t *testing.T) {
 		code        apierror.Code
 		message     string
 	}{
-		{"no content", nil, http.NoBody, 400, apierror.CodeInvalidBody, empty},
-		{"no content, named JSON", []string{"application/json"}, http.NoBody, 400, apierror.CodeInvalidBody, empty},
-		{"no content, named text", []string{"text/plain"}, http.NoBody, 415, apierror.CodeUnsupportedMediaType, text},
-		{"chunks, none of them", []string{"application/json"}, io.MultiReader(), 400, apierror.CodeInvalidBody, empty},
-		{"white space", []string{"application/json"}, strings.NewReader(" \n"), 400, apierror.CodeInvalidBody, empty},
+		{"no content", nil, http.NoBody, 400, "invalid_body", empty},
+		{"no content, named JSON", []string{"application/json"}, http.NoBody, 400, "invalid_body", empty},
+		{"no content, named text", []string{"text/plain"}, http.NoBody, 415, "unsupported_media_type", text},
+		{"chunks, none of them", []string{"application/json"}, io.MultiReader(), 400, "invalid_body", empty},
+		{"white space", []string{"application/json"}, strings.NewReader(" \n"), 400, "invalid_body", empty},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/v1/pets", tt.body)
 		r.Header["Content-Type"] = tt.contentType
@@ -143,7 +143,7 @@ func TestTooLarge(t *testing.T) {
 		{"past an outer limit, in chunks", outer(chunked(dog)), 413, "The request body is larger than 40 bytes.", "close"},
 		{"in HTTP/2", second, 413, "The request body is larger than 50 bytes.", ""},
 	} {
-		message, h := decode(t, tt.name, jsonbody.Options{MaxBytes: limit}, tt.r, tt.want, apierror.CodeBodyTooLarge)
+		message, h := decode(t, tt.name, jsonbody.Options{MaxBytes: limit}, tt.r, tt.want, "body_too_large")
 		if got := h.Get("Connection"); message != tt.message || got != tt.connection {
 			t.Errorf("%s: got %q with Connection %q, want %q with %q", tt.name, message, got, tt.message, tt.connection)
 		}

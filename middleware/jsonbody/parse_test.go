@@ -32,7 +32,7 @@ func TestParseRefusesWhatIsNotJSON(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := bodyOf[any](t, `{}`, jsonbody.Options{}).Parse([]byte(tt.text))
 			e := refusal(t, err)
-			if e.Status != 400 || e.Code != apierror.CodeInvalidBody || e.Message != tt.want {
+			if e.Status != 400 || e.Code != "invalid_body" || e.Message != tt.want {
 				t.Errorf("got %d %s %q\nwant 400 invalid_body %q", e.Status, e.Code, e.Message, tt.want)
 			}
 			if len(e.Details) > 0 {

@@ -33,7 +33,7 @@ func (o Options) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case ok:
 		return nil, closeConnection(w, r, tooLarge(exceeded.Limit))
 	case err != nil:
-		return nil, apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody,
+		return nil, apierror.New(http.StatusBadRequest, "invalid_body",
 			"The request body could not be read.").Wrap(fmt.Errorf("jsonbody: reading the body: %w", err))
 	case int64(len(data)) > o.MaxBytes:
 		return nil, closeConnection(w, r, tooLarge(o.MaxBytes))
@@ -48,14 +48,14 @@ func (o Options) checkHeader(w http.ResponseWriter, r *http.Request) error {
 		for coding := range strings.SplitSeq(line, ",") {
 			if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
 				w.Header().Set("Accept-Encoding", "identity")
-				return apierror.New(http.StatusUnsupportedMediaType, apierror.CodeUnsupportedMediaType,
+				return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
 					"The request body must not have a Content-Encoding.")
 			}
 		}
 	}
 	if !o.accepts(r.Header["Content-Type"]) {
 		w.Header().Set("Accept", strings.Join(o.MediaTypes, ", "))
-		return apierror.New(http.StatusUnsupportedMediaType, apierror.CodeUnsupportedMediaType,
+		return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"The request body must have the Content-Type "+strings.Join(o.MediaTypes, " or ")+".")
 	}
 	return nil
@@ -76,7 +76,7 @@ func (o Options) accepts(contentType []string) bool {
 }
 
 func tooLarge(limit int64) *apierror.Error {
-	e := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
+	e := apierror.New(http.StatusRequestEntityTooLarge, "body_too_large",
 		fmt.Sprintf("The request body is larger than %d bytes.", limit))
 	e.Args = map[string]any{"limit": limit}
 	return e

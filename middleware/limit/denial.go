@@ -112,7 +112,7 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 		}
 	}
 	return &apierror.Error{
-		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: text, Args: limitArgs(d),
+		Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", Message: text, Args: limitArgs(d),
 		ProblemType: typeQuotaExceeded, ProblemTitle: "Quota Exceeded", ViolatedPolicies: violated,
 	}
 }
@@ -187,7 +187,7 @@ var (
 	bansByHand    = commonBans(engine.ReasonByHand)
 	planSuspended = suspended("").Preencoded()
 	unavailable   = &apierror.Error{
-		Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: time.Second,
+		Status: http.StatusServiceUnavailable, Code: "unavailable", RetryAfter: time.Second,
 		Message: "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.",
 	}
 )
@@ -218,10 +218,10 @@ func banned(kind ratelimit.Kind, scope, reason string) *apierror.Error {
 }
 
 func newBan(kind ratelimit.Kind, scope, reason string) *apierror.Error {
-	code, args := apierror.CodeClientBanned, map[string]any{"scope": scope, "reason": reason}
+	code, args := apierror.Code("client_banned"), map[string]any{"scope": scope, "reason": reason}
 	text, because := "You are temporarily banned", "you kept sending requests after reaching your limit"
 	if kind == ratelimit.KindAPIKey {
-		code, scope = apierror.CodeAPIKeyBanned, cmp.Or(scope, "API key")
+		code, scope = "api_key_banned", cmp.Or(scope, "API key")
 	}
 	switch {
 	case scope != "":

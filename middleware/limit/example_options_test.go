@@ -84,7 +84,7 @@ func ExampleOptions_errors() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 	errs := &apierror.Responder{
 		Translate: func(r *http.Request, e *apierror.Error) string {
-			if e.Code == apierror.CodeRateLimitExceeded && strings.HasPrefix(r.Header.Get("Accept-Language"), "de") {
+			if e.Code == "rate_limit_exceeded" && strings.HasPrefix(r.Header.Get("Accept-Language"), "de") {
 				return fmt.Sprintf("Mehr als %v Anfragen sind nicht erlaubt.", e.Args["limit"])
 			}
 			return "" // as it is

@@ -301,7 +301,7 @@ func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 		case "bad":
 			return "", bearer.ErrInvalid
 		case "guess":
-			return "", apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, "")
+			return "", apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded", "")
 		}
 		return "", errors.New("the store is away")
 	}, bearer.Options{}))

@@ -81,7 +81,7 @@ func (s *state) readBody(resp *http.Response) {
 	// A member of another type is left empty, and the others are read.
 	_ = json.Unmarshal(body, &content)
 	s.code, s.message = apierror.Code(content.Code), cmp.Or(content.Message, content.Detail)
-	s.banned = s.banned || s.code == apierror.CodeAPIKeyBanned || s.code == apierror.CodeClientBanned ||
+	s.banned = s.banned || s.code == "api_key_banned" || s.code == "client_banned" ||
 		strings.HasSuffix(content.Type, abnormalUsage)
 }
 

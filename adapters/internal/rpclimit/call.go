@@ -89,7 +89,7 @@ func (g *Gate) identified(r *http.Request) (ratelimit.Caller, error) {
 	return caller, err
 }
 
-var errNative = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "")
+var errNative = apierror.New(http.StatusBadRequest, "invalid_request", "")
 
 // observe notes the decision. A call that its client or the deadline of the client has ended
 // is no failure of the engine.

@@ -130,9 +130,9 @@ func (a *admin) routes() *http.ServeMux {
 const retryAfter = 5 * time.Second
 
 var (
-	errStarting = &apierror.Error{Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: retryAfter,
+	errStarting = &apierror.Error{Status: http.StatusServiceUnavailable, Code: "unavailable", RetryAfter: retryAfter,
 		Message: "The server is still starting. Try again later."}
-	errUnavailable = &apierror.Error{Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable, RetryAfter: retryAfter,
+	errUnavailable = &apierror.Error{Status: http.StatusServiceUnavailable, Code: "unavailable", RetryAfter: retryAfter,
 		Message: "The database or Redis cannot be used at the moment. GET /readyz and the log say why."}
 )
 

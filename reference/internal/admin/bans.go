@@ -19,7 +19,7 @@ import (
 )
 
 func invalid(message string) *apierror.Error {
-	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, message)
+	return apierror.New(http.StatusBadRequest, "invalid_parameter", message)
 }
 
 var (

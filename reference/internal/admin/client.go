@@ -106,7 +106,7 @@ func call[T any](ctx context.Context, c Client, method, target string, in any) (
 		return answer, errors.New("the server requires its admin token; set PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE, or admin_token in the settings file")
 	case got.code == http.StatusUnauthorized:
 		return answer, errors.New("the server has another admin token than the one that was sent; correct PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE, or admin_token in the settings file")
-	case json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound:
+	case json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != "not_found":
 		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, got.status, refusal.Message)
 	default:
 		return answer, c.errStatus(got)

@@ -15,7 +15,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-var errNoUsageOwner = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the owner: owner=NAME.")
+var errNoUsageOwner = apierror.New(http.StatusBadRequest, "invalid_parameter", "Name the owner: owner=NAME.")
 
 // usage answers with what an owner has left, and its requests of the last days.
 func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {

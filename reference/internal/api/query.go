@@ -97,7 +97,7 @@ func parseInt(text string, lowest, highest int) (n int, ok bool) {
 }
 
 func invalidParameter(message string) *apierror.Error {
-	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, message)
+	return apierror.New(http.StatusBadRequest, "invalid_parameter", message)
 }
 
 // A cursor says where the next page of a list begins:

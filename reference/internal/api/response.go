@@ -50,7 +50,7 @@ func etagOf(body []byte, field string) string {
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-var errPrecondition = apierror.New(http.StatusPreconditionFailed, apierror.CodePreconditionFailed,
+var errPrecondition = apierror.New(http.StatusPreconditionFailed, "precondition_failed",
 	"A precondition of the request failed: If-Match or If-None-Match.")
 
 // notModified evaluates If-Match and If-None-Match of GET or HEAD in the order of RFC 9110
@@ -157,7 +157,7 @@ func parseWeight(text string) (q float64, ok bool) {
 }
 
 var errUnavailable = &apierror.Error{
-	Status: http.StatusServiceUnavailable, Code: apierror.CodeUnavailable,
+	Status: http.StatusServiceUnavailable, Code: "unavailable",
 	Message:    "The service is temporarily unavailable. Wait as long as Retry-After says.",
 	RetryAfter: 5 * time.Second,
 }

@@ -177,7 +177,7 @@ func explainBan(err error, here, nowhere string) error {
 	case !errors.Is(err, ratelimit.ErrUnavailable):
 		return err
 	}
-	unavailable := apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+	unavailable := apierror.New(http.StatusServiceUnavailable, "unavailable",
 		"Redis cannot be used, so "+effect+". Repeat the request when Redis can be used again.")
 	unavailable.RetryAfter = banRetry
 	return unavailable.Wrap(err)
