@@ -24,6 +24,9 @@ const (
 	MaxCharges = 8 // that are decided together
 )
 
+// MaxReason is how long the reason of a ban can be, in bytes.
+const MaxReason = 200
+
 // CheckCharges reports whether so many charges can be decided together, and whether there
 // is room for as many decisions.
 func CheckCharges(charges, decisions int) error {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -51,9 +52,6 @@ const (
 	ReasonByHand  = "by hand"
 )
 
-// MaxReason is how long the reason of a ban can be, in bytes.
-const MaxReason = 200
-
 // CheckBan returns the reason of a ban by hand: [ReasonByHand] for "". An error wraps
 // [ratelimit.ErrInvalid]. The Ban of every engine begins with it.
 func CheckBan(subject string, length time.Duration, reason string) (string, error) {
@@ -63,9 +61,9 @@ func CheckBan(subject string, length time.Duration, reason string) (string, erro
 	case length <= 0 || length > fixedwindow.MaxLength:
 		return "", fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v",
 			ratelimit.ErrInvalid, fixedwindow.MaxLength/time.Hour, length)
-	case len(reason) > MaxReason || !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl) || strings.TrimSpace(reason) != reason:
+	case len(reason) > plan.MaxReason || !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl) || strings.TrimSpace(reason) != reason:
 		return "", fmt.Errorf("%w: the reason of a ban must be at most %d bytes of UTF-8, without control characters and without spaces at its ends, got %.*q",
-			ratelimit.ErrInvalid, MaxReason, MaxReason, reason)
+			ratelimit.ErrInvalid, plan.MaxReason, plan.MaxReason, reason)
 	}
 	return cmp.Or(reason, ReasonByHand), nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A Record is a part of an engine's state, for a row of a database or a line of a
@@ -313,7 +313,7 @@ func decodeConduct(data []byte) (c conduct, name, reason string, err error) {
 	}
 	if c.cause == byHandWithText {
 		var n int64
-		if data = varints(data, &n); data == nil || n < 0 || n > min(engine.MaxReason, int64(len(data))) {
+		if data = varints(data, &n); data == nil || n < 0 || n > min(plan.MaxReason, int64(len(data))) {
 			return c, "", "", errData
 		}
 		reason, data = string(data[:n]), data[n:]

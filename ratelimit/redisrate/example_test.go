@@ -30,9 +30,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("login", ratelimit.Penalty{}, ratelimit.PerHour(36))
-	if err := limiter.Check(plan); err != nil {
-		log.Fatal(err)
-	}
 
 	ctx := context.Background()
 	for _, cost := range []int64{1, 35, 1} {
@@ -49,13 +46,14 @@ func Example() {
 }
 
 // GCRA in redis_rate decides one quota at a time.
-func ExampleLimiter_Check() {
+func ExampleLimiter_Peek() {
 	limiter, err := redisrate.New(redis_rate.NewLimiter(redis.NewClient(new(redis.Options))), redisrate.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	fmt.Println(limiter.Check(plan))
+	_, err = limiter.Peek(context.Background(), "owner:17", plan)
+	fmt.Println(err)
 	// Output:
 	// ratelimit: invalid call: redisrate needs a plan with 1 quota, got 2 in free [60/minute 1000/day]
 }

@@ -95,17 +95,6 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 	return l, nil
 }
 
-// Check returns an error, which wraps [ratelimit.ErrInvalid], if requests cannot be
-// decided under plan. Call it for each plan when the service starts; otherwise Take
-// returns the same error.
-func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	if d, err := engine.Decide("any", plan, 1); err != nil || d.Outcome != 0 {
-		return err
-	}
-	_, err := l.keyspace(plan)
-	return err
-}
-
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	p := engine.Of(plan)
 	q := p.Quota(0)
@@ -146,7 +135,8 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return decision(plan, cost, l.now(), result.ResetAfter, result.Allowed > 0), nil
 }
 
-// Peek implements [engine.Peeker].
+// Peek implements [engine.Peeker]. Call it for each plan when the service starts: the error wraps
+// [ratelimit.ErrInvalid] if requests cannot be decided under the plan.
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err

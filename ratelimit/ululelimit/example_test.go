@@ -24,9 +24,6 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerHour(2))
-	if err := engine.Check(plan); err != nil {
-		log.Fatal(err)
-	}
 	for range 3 {
 		d, err := engine.Take(context.Background(), "owner:17", plan, 1)
 		if err != nil {
