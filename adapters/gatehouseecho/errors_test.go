@@ -16,52 +16,22 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
 	"github.com/animalstore/gatehouse/adapters/internal/contract"
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
-// The package comment says what echo.WrapMiddleware loses. If this test fails, that has
-// changed.
-func TestWrapMiddlewareOfEcho(t *testing.T) {
-	e := echo.New()
-	e.Use(echo.WrapMiddleware(contract.Limiter(t, limit.Options{ChargeIf: limit.NotServerError})))
-	e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
-	send := contract.Serve(t, e)
-	send("GET", "/", "")
-	if got := send("GET", "/", "").Remaining(); got != "1" {
-		t.Errorf("%s requests are left after an error and the next request, want 1: it is not given back", got)
-	}
-
-	var log contract.Log
-	e = echo.New()
-	e.Use(echo.WrapMiddleware(middleware.AccessLog(log.Logger())))
-	e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
-	contract.Serve(t, e)("GET", "/", "")
-	if got := log.Line(t); got != (contract.Line{Route: "/", Status: 200}) {
-		t.Errorf("the log says %+v, want an empty 200", got)
-	}
-}
-
-// After a recovered panic a logger of Echo sees a 500, and by WrapMiddleware a 200.
+// After a recovered panic a logger of Echo sees a 500.
 func TestLoggerOfEchoAfterAPanic(t *testing.T) {
-	recovered := contract.Errors.Recover
-	for want, wrap := range map[int]echo.MiddlewareFunc{200: echo.WrapMiddleware(recovered), 500: gatehouseecho.Wrap(recovered)} {
-		seen := -1
-		e := echo.New()
-		e.Use(echomiddleware.RequestLoggerWithConfig(echomiddleware.RequestLoggerConfig{
-			LogStatus: true,
-			LogValuesFunc: func(_ *echo.Context, v echomiddleware.RequestLoggerValues) error {
-				seen = v.Status
-				return nil
-			},
-		}), wrap)
-		e.GET("/", func(*echo.Context) error { panic("no") })
-		if got := contract.Serve(t, e)("GET", "/", ""); got.Status != 500 || got.Code() != "internal" {
-			t.Errorf("a panic is answered with %d %q", got.Status, got.Body)
-		}
-		if seen != want {
-			t.Errorf("a logger of Echo sees %d after a panic, want %d", seen, want)
-		}
+	seen := -1
+	e := echo.New()
+	e.Use(echomiddleware.RequestLoggerWithConfig(echomiddleware.RequestLoggerConfig{
+		LogStatus: true,
+		LogValuesFunc: func(_ *echo.Context, v echomiddleware.RequestLoggerValues) error {
+			seen = v.Status
+			return nil
+		},
+	}), gatehouseecho.Wrap(contract.Errors.Recover))
+	e.GET("/", func(*echo.Context) error { panic("no") })
+	if got := contract.Serve(t, e)("GET", "/", ""); seen != 500 || got.Code() != "internal" {
+		t.Errorf("a logger of Echo sees %d after a panic, which is answered with %d %q; want 500", seen, got.Status, got.Body)
 	}
 }
 

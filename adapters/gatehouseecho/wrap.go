@@ -8,14 +8,8 @@
 //
 // It is for Echo v5, the current version. Echo v4 gets only security fixes from 2027 on.
 //
-// echo.WrapMiddleware gives handlers the ResponseWriter and the request of the
-// middleware as well, but
-//
-//   - an error that a handler returns is answered outside the middleware, which takes
-//     the response for an empty 200: it is not refunded, and the log has the wrong
-//     status and no bytes;
-//   - after a panic that the middleware recovers from, a logger of Echo further out sees
-//     a 200 instead of the 500.
+// With echo.WrapMiddleware, an error that a handler returns is answered outside the middleware,
+// which takes the response for an empty 200: it is not refunded, and the log has the wrong status.
 //
 // Wrap calls the error handler of Echo inside the middleware. The error is returned as
 // well, for middlewares of Echo further out, as RequestLogger does it: an error

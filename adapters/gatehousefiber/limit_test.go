@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v3"
-	"github.com/gofiber/fiber/v3/middleware/adaptor"
 	"github.com/gofiber/fiber/v3/middleware/proxy"
 	fiberrecover "github.com/gofiber/fiber/v3/middleware/recover"
 	"github.com/gofiber/fiber/v3/middleware/static"
@@ -26,7 +25,6 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -269,24 +267,5 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := gatehousefiber.New(nil, ann, limit.Options{}); err == nil {
 		t.Error("no engine is accepted")
-	}
-}
-
-// The package comment says that a middleware of net/http sees nothing in Fiber. If this
-// test fails, that has changed.
-func TestAdaptorSeesNothing(t *testing.T) {
-	var status int
-	a := fiber.New()
-	a.Use(fiberrecover.New(), adaptor.HTTPMiddleware(func(next http.Handler) http.Handler {
-		return errs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			tracked := middleware.TrackResponse(w)
-			next.ServeHTTP(tracked, r)
-			status = tracked.Status()
-		}))
-	}))
-	a.Get("/", func(fiber.Ctx) error { panic("no") })
-	res, body := send(a, "/")
-	if status != 0 || res.StatusCode != 500 || strings.Contains(body, "internal") {
-		t.Errorf("the middleware sees %d, and Recover answers %d %s", status, res.StatusCode, body)
 	}
 }

@@ -6,16 +6,10 @@
 //		middleware.RequestID, middleware.AccessLog(logger), errs.Recover, limit,
 //	), gatehousegin.ErrorHandler(errs)) // errors of c.Error too
 //
-// Gin has no function for this. Services use one of these instead, and lose something:
-//
-//   - gin.WrapH(limit(empty)) runs the middleware before the handlers, not around them:
-//     a request that was answered with 429 is served as well, and neither a refund, a
-//     recovery nor an access log sees what the handlers do;
-//   - a function that calls c.Next inside the middleware gives the handlers the
-//     ResponseWriter of Gin. The middleware, whose ResponseWriter they do not use, takes
-//     every response for an empty 200: a 5xx is not refunded, and the log has the wrong status
-//     and no bytes. If it does not abort, a refused request is served as well. After a
-//     recovered panic Gin calls the next handler of the chain.
+// Gin has no function for this: gin.WrapH runs a middleware before the handlers and not around
+// them, so that a refused request is served as well. In a function that calls c.Next inside the
+// middleware, the handlers write to the ResponseWriter of Gin, and the middleware sees nothing
+// of the response: a 5xx is not refunded, and the log has the wrong status.
 //
 // With Wrap the handlers write to the ResponseWriter that the middleware passes on, and
 // get its request. A middleware that refuses a request, or recovers from a panic, aborts
