@@ -74,6 +74,8 @@ func TestNewRefuses(t *testing.T) {
 		{second(limit.New(broken{}, identify, limit.Options{ChargeIf: limit.NotServerError})), "Options.ChargeIf needs a limiter that is an Adjuster"},
 		{second(limit.New(broken{}, identify, limit.Options{Headers: limit.NoHeaders | limit.XRateLimit})), "Options.Headers must be"},
 		{second(limit.New(broken{}, identify, limit.Options{Headers: limit.NoHeaders << 1})), "Options.Headers must be"},
+		{second(limit.New(broken{}, identify, limit.Options{Name: "a/b"})), "Options.Name must have no slash"},
+		{second(limit.New(broken{}, identify, limit.Options{Name: "user:"})), "Options.Name must have no slash and no colon"},
 	} {
 		if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
 			t.Errorf("got error %v, want one that says %q", test.err, test.says)

@@ -66,20 +66,6 @@ func TestLimitsOnOneEngine(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	l := atNow()
-	for _, name := range []string{"a/b", "user:", "/", ":"} {
-		if _, err := limit.New(l, fixed(ratelimit.Caller{}), limit.Options{Name: name}); err == nil || !strings.Contains(err.Error(), "Options.Name must have no slash") {
-			t.Errorf("Name %q: got error %v, want one about the Name", name, err)
-		}
-	}
-	for _, name := range []string{"", "é", "my search", "a-b"} {
-		if _, err := limit.New(l, fixed(ratelimit.Caller{}), limit.Options{Name: name}); err != nil {
-			t.Errorf("Name %q: %v", name, err)
-		}
-	}
-}
-
 // logged returns the warnings of this package about what do does.
 func logged(do func()) string {
 	var log bytes.Buffer

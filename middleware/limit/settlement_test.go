@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -73,33 +72,5 @@ func settle(t *testing.T, res *limit.Settlement, units int64) {
 	t.Helper()
 	if err := res.Settle(t.Context(), units); err != nil {
 		t.Errorf("Settle(%d): %v", units, err)
-	}
-}
-
-// The copy of a request keeps what else is in its context, and does not hide the pattern
-// from ChargeIf and from outer handlers.
-func TestCopiesOfTheRequest(t *testing.T) {
-	type userKey struct{}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/pets", func(_ http.ResponseWriter, r *http.Request) {
-		if user := r.Context().Value(userKey{}); user != "ann" {
-			t.Errorf("the handler finds the user %v, want ann", user)
-		}
-	})
-	const want = "POST /v1/pets"
-	chargeIf := func(r *http.Request, _ int) bool {
-		if r.Pattern != want {
-			t.Errorf("ChargeIf sees the pattern %q", r.Pattern)
-		}
-		return true
-	}
-	for _, opts := range []limit.Options{{Settle: true}, {ChargeIf: chargeIf}, {Settle: true, ChargeIf: chargeIf}} {
-		h := handler(atNow(), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
-		ctx := context.WithValue(t.Context(), userKey{}, "ann")
-		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/pets", strings.NewReader("{}"))
-		h.ServeHTTP(httptest.NewRecorder(), r)
-		if r.Pattern != want {
-			t.Errorf("the pattern outside is %q", r.Pattern)
-		}
 	}
 }

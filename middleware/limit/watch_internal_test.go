@@ -1,22 +1,11 @@
 package limit
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-// Without a body net/http notices by itself that the client is gone.
-func TestOnlyBodiesAreWatched(t *testing.T) {
-	for body, want := range map[io.ReadCloser]bool{nil: false, http.NoBody: false, io.NopCloser(strings.NewReader("body")): true} {
-		if got := watchBody(&http.Request{Body: body}) != nil; got != want {
-			t.Errorf("%v: watched is %v, want %v", body, got, want)
-		}
-	}
-}
 
 // A flood of denials of one kind costs no memory: their error is made once.
 func TestDenialsOfOneKindAreMadeOnce(t *testing.T) {
