@@ -15,74 +15,37 @@ func TestNewRefuses(t *testing.T) {
 	link := func(target string) deprecation.Options {
 		return deprecation.Options{Since: since, Successor: target}
 	}
-	for _, tt := range []struct {
-		name    string
-		options deprecation.Options
-		want    string
-	}{
-		{"no instant", deprecation.Options{Successor: "/v2"}, "deprecation: Options.Since or Options.Sunset must be set"},
-		{
-			"since a clock", deprecation.Options{Since: since.Add(1)},
-			"deprecation: Options.Since must be a whole second in the years 1 to 9999, got 2025-12-05T00:00:00.000000001Z",
-		},
-		{
-			"year", deprecation.Options{Since: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
-			"deprecation: Options.Since must be a whole second in the years 1 to 9999, got 10000-01-01T00:00:00Z",
-		},
-		{
-			"sunset before the deprecation", deprecation.Options{Since: since, Sunset: since.Add(-time.Second)},
-			"deprecation: Options.Sunset must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z",
-		},
-		{
-			"sunset of a clock", deprecation.Options{Since: since, Sunset: sunset.Add(time.Millisecond)},
-			"deprecation: Options.Sunset must be a whole second in the years 1 to 9999, got 2030-12-05T00:00:00.001Z",
-		},
-		{
-			"URI template", link("/v1/pets{?status}"),
-			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets{?status}": it has the character '{', which must be percent-encoded`,
-		},
-		{
-			"space", deprecation.Options{Since: since, Documentation: "https://docs.example/get pet"},
-			`deprecation: Options.Documentation must be an absolute URL or an absolute path, got "https://docs.example/get pet": it has the character ' ', which must be percent-encoded`,
-		},
-		{"relative path", link("pets"), `deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets": it is relative`},
-		{
-			"half a percent sequence", link("/v1/pets?q=%7"),
-			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets?q=%7": invalid URL escape "%7"`,
-		},
-		{
-			"relative path with a colon", link("pets?at=12:00"),
-			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets?at=12:00": it is relative`,
-		},
-		{
-			"query alone", deprecation.Options{Since: since, SunsetInfo: "?status=available"},
-			`deprecation: Options.SunsetInfo must be an absolute URL or an absolute path, got "?status=available": it is relative`,
-		},
-		{
-			"brownout without sunset", deprecation.Options{Since: since, Brownouts: []deprecation.Brownout{{Start: since, End: sunset}}},
-			"deprecation: Options.Brownouts[0] needs Options.Sunset, which is not set",
-		},
-		{"brownout without start", brownouts(deprecation.Brownout{End: at(-time.Hour)}), "deprecation: Options.Brownouts[0].Start must be set"},
-		{"brownout without end", brownouts(deprecation.Brownout{Start: at(-time.Hour)}), "deprecation: Options.Brownouts[0].End must be set"},
-		{
-			"empty brownout", brownouts(deprecation.Brownout{Start: at(-2), End: at(-1)}, deprecation.Brownout{Start: at(-time.Second), End: at(-time.Second)}),
-			"deprecation: Options.Brownouts[1].End must be after the start (2030-12-04T23:59:59Z), got 2030-12-04T23:59:59Z",
-		},
-		{
-			"brownout before the deprecation", brownouts(deprecation.Brownout{Start: since.Add(-time.Second), End: at(-1)}),
-			"deprecation: Options.Brownouts[0].Start must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z",
-		},
-		{
-			"brownout up to the sunset", brownouts(deprecation.Brownout{Start: at(-2), End: sunset}),
-			"deprecation: Options.Brownouts[0].End must be before Options.Sunset (2030-12-05T00:00:00Z), got 2030-12-05T00:00:00Z",
-		},
+	const (
+		second = " must be a whole second in the years 1 to 9999, got "
+		target = " must be an absolute URL or an absolute path, got "
+	)
+	for want, options := range map[string]deprecation.Options{
+		"Since or Options.Sunset must be set":                                                      {Successor: "/v2"},
+		"Since" + second + "2025-12-05T00:00:00.000000001Z":                                        {Since: since.Add(1)},
+		"Since" + second + "10000-01-01T00:00:00Z":                                                 {Since: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"Sunset" + second + "2030-12-05T00:00:00.001Z":                                             {Since: since, Sunset: at(time.Millisecond)},
+		"Sunset must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z": {Since: since, Sunset: since.Add(-time.Second)},
+
+		"Successor" + target + `"/v1/pets{?status}": it has the character '{', which must be percent-encoded`:              link("/v1/pets{?status}"),
+		"Documentation" + target + `"https://docs.example/a pet": it has the character ' ', which must be percent-encoded`: {Since: since, Documentation: "https://docs.example/a pet"},
+		"Successor" + target + `"pets": it is relative`:                                                                    link("pets"),
+		"Successor" + target + `"pets?at=12:00": it is relative`:                                                           link("pets?at=12:00"),
+		"SunsetInfo" + target + `"?status=available": it is relative`:                                                      {Since: since, SunsetInfo: "?status=available"},
+		"Successor" + target + `"/v1/pets?q=%7": invalid URL escape "%7"`:                                                  link("/v1/pets?q=%7"),
+
+		"Brownouts[0] needs Options.Sunset, which is not set": {Since: since, Brownouts: []deprecation.Brownout{{Start: since, End: sunset}}},
+		"Brownouts[0].Start must be set":                      brownouts(deprecation.Brownout{End: at(-time.Hour)}),
+		"Brownouts[0].End must be set":                        brownouts(deprecation.Brownout{Start: at(-time.Hour)}),
+		"Brownouts[1].End must be after the start (2030-12-04T23:59:59Z), got 2030-12-04T23:59:59Z": brownouts(
+			deprecation.Brownout{Start: at(-2), End: at(-1)}, deprecation.Brownout{Start: at(-time.Second), End: at(-time.Second)}),
+		"Brownouts[0].Start must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z": brownouts(
+			deprecation.Brownout{Start: since.Add(-time.Second), End: at(-1)}),
+		"Brownouts[0].End must be before Options.Sunset (2030-12-05T00:00:00Z), got 2030-12-05T00:00:00Z": brownouts(
+			deprecation.Brownout{Start: at(-2), End: sunset}),
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := deprecation.New(tt.options)
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("New: got error %v, want %q", err, tt.want)
-			}
-		})
+		if _, err := deprecation.New(options); err == nil || err.Error() != "deprecation: Options."+want {
+			t.Errorf("New: got error %v, want %q", err, "deprecation: Options."+want)
+		}
 	}
 }
 
