@@ -97,25 +97,6 @@ func TestUsageOutlivesTheLimit(t *testing.T) {
 	})
 }
 
-// The documentation of Limiter says so; an engine that stops to do this needs
-// fewer gaps.
-func TestDeniedIsCharged(t *testing.T) {
-	stores(t, func(t *testing.T, store limiter.Store) {
-		l := newLimiter(t, store)
-		p := plan(ratelimit.PerDay(10))
-		take(t, l, p, 7)
-		if d := take(t, l, p, 4); d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
-			t.Errorf("4 of the last 3: got %v with %d remaining, want limited with 0", d.Outcome, d.Remaining())
-		}
-		if d := take(t, l, p, 1); d.Allowed() {
-			t.Error("a denied request left units over")
-		}
-		if got := take(t, l, plan(ratelimit.PerDay(20)), 1).Remaining(); got != 7 {
-			t.Errorf("7, 4, 1 and 1 of 20: %d remaining, want 7", got)
-		}
-	})
-}
-
 func TestReset(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
 		windows := []time.Duration{90 * time.Second, time.Hour}
