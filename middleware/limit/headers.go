@@ -37,29 +37,22 @@ func setX(h http.Header, d *ratelimit.Decision) {
 	// not write into the next.
 	v := new([4]string)
 	var digits [84]byte
-	b := strconv.AppendInt(digits[:0], d.Remaining(), 10)
-	remaining := len(b)
-	t := textsOf(d.Plan)
-	b, keptReset := t.appendReset(b, d)
-	reset := len(b)
-	b, keptLimit := t.appendLimit(b, d)
+	b := strconv.AppendInt(digits[:0], d.Limit(), 10)
 	limit := len(b)
+	b = strconv.AppendInt(b, d.Remaining(), 10)
+	remaining := len(b)
+	b = strconv.AppendInt(b, d.Reset(), 10)
+	reset := len(b)
 	if !d.Allowed() {
 		b = strconv.AppendInt(b, secondsUp(d.RetryAfter), 10)
 	}
 	s := string(b)
-	v[0], v[1], v[2] = keptLimit, s[:remaining], keptReset
-	if keptLimit == "" {
-		v[0] = s[reset:limit]
-	}
-	if keptReset == "" {
-		v[2] = s[remaining:reset]
-	}
+	v[0], v[1], v[2] = s[:limit], s[limit:remaining], s[remaining:reset]
 	h[fieldLimit] = v[0:1:1]
 	h[fieldRemaining] = v[1:2:2]
 	h[fieldReset] = v[2:3:3]
 	if !d.Allowed() {
-		v[3] = s[limit:]
+		v[3] = s[reset:]
 		h[fieldRetryAfter] = v[3:4:4]
 	}
 }

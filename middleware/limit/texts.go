@@ -15,13 +15,8 @@ import (
 // texts are header fields and errors of a plan that many responses share. A nil *texts
 // keeps nothing.
 type texts struct {
-	limits [engine.MaxQuotas]string // X-RateLimit-Limit
 	policy string                   // RateLimit-Policy
 	names  [engine.MaxQuotas]string // of the quotas in RateLimit
-
-	// resets are X-RateLimit-Reset of running windows. All subjects of a plan have the same
-	// windows, so that the digits are made once for each window.
-	resets [engine.MaxQuotas]atomic.Pointer[resetText]
 
 	// denials are the errors of limited requests, kept for floods of such requests: by the
 	// set of quotas that refuse, and the strikes left, plus one.
@@ -30,21 +25,16 @@ type texts struct {
 
 const maxCachedStrikes = 30
 
-type resetText struct {
-	at   int64
-	text string
-}
-
 type cachedDenial struct {
 	applicable int // the quota in the text
 	err        *apierror.Error
 }
 
-// once is what a plan has after its first response. A service may make a plan for each
-// request, and texts would be made for nothing then.
+// once is what a plan has after the first response that needs texts. A service may make a plan
+// for each request, and texts would be made for nothing then.
 var once = new(texts)
 
-// textsOf returns the texts of a plan, or nil for the first response under it.
+// textsOf returns the texts of a plan, or nil for the first response that needs them.
 func textsOf(p *ratelimit.Plan) *texts {
 	slot := &p.Numbers().Texts
 	t, _ := slot.Load().(*texts)
@@ -63,7 +53,7 @@ func newTexts(p *ratelimit.Plan) *texts {
 	t := new(texts)
 	var policy strings.Builder
 	for i, q := range p.Quotas() {
-		t.limits[i], t.names[i] = strconv.FormatInt(atOnce(q), 10), policyName(p, i)
+		t.names[i] = policyName(p, i)
 		if i > 0 {
 			policy.WriteString(", ")
 		}
@@ -74,35 +64,6 @@ func newTexts(p *ratelimit.Plan) *texts {
 	}
 	t.policy = policy.String()
 	return t
-}
-
-// appendLimit returns the text of X-RateLimit-Limit if it is kept, and otherwise appends
-// it to b.
-func (t *texts) appendLimit(b []byte, d *ratelimit.Decision) (_ []byte, kept string) {
-	if t != nil {
-		return b, t.limits[d.Applicable]
-	}
-	return strconv.AppendInt(b, d.Limit(), 10), ""
-}
-
-// appendReset returns the text of X-RateLimit-Reset if it is kept, and otherwise appends
-// it to b.
-func (t *texts) appendReset(b []byte, d *ratelimit.Decision) (_ []byte, kept string) {
-	at := d.Reset()
-	if t != nil {
-		last := &t.resets[d.Applicable]
-		switch text := last.Load(); {
-		case text != nil && text.at == at:
-			return b, text.text
-		case d.BanEnds == 0 && (text == nil || text.at*int64(time.Second) <= d.Time):
-			// Only a text of the past is replaced: in other engines, the windows of each
-			// subject may begin with its first request.
-			text = &resetText{at, strconv.FormatInt(at, 10)}
-			last.Store(text)
-			return b, text.text
-		}
-	}
-	return strconv.AppendInt(b, at, 10), ""
 }
 
 // denial returns the error of a limited request of one unit, with at most maxCachedStrikes
