@@ -22,42 +22,6 @@ func within(w http.ResponseWriter, h http.HandlerFunc) {
 	rs.Recover(h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 }
 
-// spy is a ResponseWriter that counts the calls of its optional methods.
-type spy struct {
-	*httptest.ResponseRecorder
-	readFrom, writeString int
-}
-
-func (s *spy) ReadFrom(r io.Reader) (int64, error) {
-	s.readFrom++
-	return io.Copy(s.ResponseRecorder.Body, r)
-}
-
-func (s *spy) WriteString(text string) (int, error) {
-	s.writeString++
-	return s.ResponseRecorder.WriteString(text)
-}
-
-func TestWriterKeepsFastPaths(t *testing.T) {
-	s := &spy{ResponseRecorder: httptest.NewRecorder()}
-	within(s, func(w http.ResponseWriter, r *http.Request) {
-		// A reader without WriterTo, as files and network connections are for io.Copy.
-		n, err := io.Copy(w, io.LimitReader(strings.NewReader("copied, "), 100))
-		if n != 8 || err != nil {
-			t.Errorf("io.Copy returned %d, %v; want 8, nil", n, err)
-		}
-		if _, err := io.WriteString(w, "written"); err != nil {
-			t.Error(err)
-		}
-	})
-	if s.readFrom != 1 || s.writeString != 1 {
-		t.Errorf("the writer below got %d calls of ReadFrom and %d of WriteString, want 1 of each", s.readFrom, s.writeString)
-	}
-	if got := s.Body.String(); got != "copied, written" {
-		t.Errorf("body %q", got)
-	}
-}
-
 // plain has no optional method.
 type plain struct{ http.ResponseWriter }
 

@@ -1,7 +1,6 @@
 package limit_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -225,9 +224,6 @@ func TestBehind(t *testing.T) {
 }
 
 func TestWarningAboutAProxy(t *testing.T) {
-	var log bytes.Buffer
-	defer slog.SetDefault(slog.Default())
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	for _, c := range []struct {
 		name   string
 		limit  limit.Addresses
@@ -248,16 +244,17 @@ func TestWarningAboutAProxy(t *testing.T) {
 		{"a Unix socket and no known proxy", limit.Behind("10.0.0.0/8"), "@", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			log.Reset()
-			s := around(t, c.limit.ByIP(perYear(10)))
-			s.want(200, c.addr, c.header...)
-			s.want(200, c.addr, c.header...)
+			log := logged(func() {
+				s := around(t, c.limit.ByIP(perYear(10)))
+				s.want(200, c.addr, c.header...)
+				s.want(200, c.addr, c.header...)
+			})
 			want := 0
 			if c.warns {
 				want = 1
 			}
-			if got := strings.Count(log.String(), "level=WARN msg=\"limit: "); got != want {
-				t.Errorf("%d warnings after two requests, want %d:\n%s", got, want, &log)
+			if got := strings.Count(log, "level=WARN msg=\"limit: "); got != want {
+				t.Errorf("%d warnings after two requests, want %d:\n%s", got, want, log)
 			}
 		})
 	}
