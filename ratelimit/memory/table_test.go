@@ -110,7 +110,7 @@ func TestTablesShrink(t *testing.T) {
 			if n := s.table.Load().slots; n < 4000 {
 				t.Fatalf("4000 subjects are held in %d slots", n)
 			}
-			for hour := range 80 {
+			for hour := range 400 {
 				clock.Set(clock.Now().Add(time.Hour))
 				for i := range 100 {
 					takeUnits(t, l, subject(hour, i), plan, 1)
