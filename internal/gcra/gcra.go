@@ -138,22 +138,22 @@ func (b Bucket) GiveBack(full, now Time, c Charge, span Span, returns []Return) 
 	limited := b.Limited(full, now)
 	span = min(span, Span(limited-now))
 	if c.At < now { // some of it may be back
-		after, given := c.Full, Span(0)
+		backBy, sooner := c.Full, Span(0)
 		for i, r := range slices.Backward(returns) {
 			if r.At < c.At {
 				break
 			}
 			if r.Of.At <= c.At {
-				given += r.Span
+				sooner += r.Span
 			}
 			if r.Of.At == c.At {
-				after = max(after, r.Of.Full)
+				backBy = max(backBy, r.Of.Full)
 			}
-			if i == 0 && len(returns) == MaxReturns { // others are forgotten
-				after = 0
+			if i == 0 && len(returns) == MaxReturns {
+				return full, returns // others are forgotten
 			}
 		}
-		span = min(span, Span(after-min(now+Time(given), after)))
+		span = min(span, Span(backBy-min(now+Time(sooner), backBy)))
 	}
 	if span == 0 {
 		return full, returns // as it was: by the plan of the charge, less may be owed
