@@ -47,7 +47,8 @@ type Detail struct {
 	Detail  string `json:"detail"`  // "is required"
 
 	// Rule is the keyword of JSON Schema that the place breaks, such as "required" or
-	// "maxLength", for texts in another language; "" if it breaks another rule. It is not sent.
+	// "maxLength", for texts in another language; "" if nothing is allowed there, or
+	// it breaks another rule. It is not sent.
 	Rule string `json:"-"`
 }
 

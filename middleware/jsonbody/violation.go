@@ -149,7 +149,7 @@ func lookup(v any, pointer string) any {
 type problem struct {
 	pointer string // where: a JSON Pointer (RFC 6901); "" is the whole body
 	detail  string // what: the rest of a sentence about that place
-	rule    string // the keyword of the schema that it breaks; "" for a fault of the text or of a Go type
+	rule    string // the keyword of the schema that it breaks; "" for a schema that is false, and for a fault of the text or of a Go type
 	whole   bool   // the fault is of the text, not of a value in it
 }
 

@@ -76,15 +76,16 @@ func (s *Source) parse(f file) (*Config, error) {
 		}
 		n, ok := inFile[declared.name]
 		if !ok {
-			n = r.outside(declared, declared.initial, notSet)
+			n, _ = r.outside(declared, declared.initial, notSet)
 		}
 		declared.read(n)
 		if text, from, err := s.override(declared); err != nil {
 			r.add(place{text: from}, declared.name, "%v", err)
 		} else if from != "" {
-			n = r.outside(declared, text, from)
-			r.c.places[declared.name] = n.at()
-			declared.read(n)
+			if n, ok := r.outside(declared, text, from); ok {
+				r.c.places[declared.name] = n.at()
+				declared.read(n)
+			}
 		}
 	}
 	if err := r.err(); err != nil {
@@ -130,13 +131,12 @@ func (r *reader) collect(m member, settings []setting, inFile map[string]node) {
 	m.unknown()
 }
 
-// outside returns the value of a setting that is not from the file.
-func (r *reader) outside(s setting, text, from string) node {
+// outside returns the value of a setting that is not from the file, and whether it is YAML.
+func (r *reader) outside(s setting, text, from string) (n node, ok bool) {
 	if s.plain {
-		return node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}, s.name, from, r}
+		return node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}, s.name, from, r}, true
 	}
-	n, _ := r.parseYAML([]byte(text), s.name, from)
-	return n
+	return r.parseYAML([]byte(text), s.name, from)
 }
 
 // override returns the value of a setting that a flag or the environment sets, and the flag
