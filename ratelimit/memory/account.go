@@ -29,8 +29,8 @@ func quotaOf(plan *ratelimit.Plan, kind fixedwindow.Kind) int {
 type window struct {
 	kind  fixedwindow.Kind
 	limit int64      // the smallest that it was measured against, rounded down by roundLimit, or notBegun
-	used  int64      // units, at most fixedwindow.MaxUnits
-	end   unixSecond // from then on it means nothing
+	used  int64      // units, at most fixedwindow.MaxUnits; of a bucket see rounded
+	end   unixSecond // from then on it means nothing; of a bucket see full
 }
 
 // notBegun is the limit of a window that has not begun: nothing was charged to it. A denied
@@ -60,9 +60,8 @@ type account struct {
 
 func (a *account) windows() []window { return a.all[:a.n] }
 
-// reaches reports whether the account can be charged at a time without the lock having been
-// taken before: no window has ended by then.
-func (a *account) reaches(at unixSecond) bool {
+// endsNoWindowBy reports whether no window has ended by a time.
+func (a *account) endsNoWindowBy(at unixSecond) bool {
 	ends := func(w window) bool { return !w.isSmooth() && w.end <= at }
 	return !slices.ContainsFunc(a.windows(), ends)
 }

@@ -156,7 +156,7 @@ func (s *subject) setMeter(slot slot, m meter) {
 		m = m&(countUnit-1) | banned | meter(c.until)*countUnit
 		bansSince := &s.table.Load().bansSince
 		bansSince.Store(max(bansSince.Load(), int64(c.until.add(-c.length))))
-	case c.changesOnAdmission() || found && s.account.reaches(c.expires):
+	case c.changesOnAdmission() || found && s.account.endsNoWindowBy(c.expires):
 		m |= checkConduct
 	case found:
 		m |= quietConduct

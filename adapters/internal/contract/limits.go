@@ -96,7 +96,8 @@ func HTTP(router func(h http.Handler, m ...middleware.Middleware) http.Handler) 
 var reference = HTTP(middleware.Chain)
 
 // TestLimits sends the same requests to the services of an adapter and to one of net/http, and
-// compares what client, handler, Observe, the log and the engine see of them.
+// compares what client, handler, Observe, the log and the engine see of them. RPC and NoAuth
+// are the same for all services of an adapter.
 func TestLimits(t *testing.T, services ...Service) {
 	for _, sc := range scenarios {
 		if s := services[0]; s.RPC && sc.httpOnly || s.NoAuth && sc.tokens != nil {
@@ -113,8 +114,8 @@ func TestLimits(t *testing.T, services ...Service) {
 	}
 }
 
-// transcript runs the scenario with s and returns what was seen. With that of other it must
-// be equal.
+// transcript runs the scenario with s and returns what was seen, as far as it can be seen of
+// the other service too: the transcript of net/http leaves out what an adapter does not have.
 func (sc *scenario) transcript(t *testing.T, s, other Service) string {
 	t.Helper()
 	var log Log
