@@ -14,15 +14,9 @@ import (
 )
 
 // A breaker lets many goroutines use one circuit. While the primary works they only
-// read one word: as long as none of the last 64 calls failed, one more success
-// changes nothing.
+// read it: as long as none of the last 64 calls failed, one more success changes nothing.
 type breaker struct {
-	view                       atomic.Uint64 // the circuit, as a view
 	failures, timeouts, opened atomic.Uint64
-
-	// refusal is the error of requests while the circuit is open. It is made when
-	// the circuit opens, so that a refused request allocates nothing.
-	refusal atomic.Pointer[error]
 
 	// plan is the plan of the last call that failed. The primary is probed with it.
 	plan atomic.Pointer[ratelimit.Plan]
@@ -30,54 +24,40 @@ type breaker struct {
 	// opening is the failure that opened the circuit, until OnChange is called.
 	opening atomic.Pointer[error]
 
-	mu      sync.Mutex
-	circuit circuit
+	mu    sync.Mutex // held while the circuit changes
+	state atomic.Pointer[circuit]
 }
-
-// A view is the circuit at a glance: whether it is open, whether it is clean, and the epoch.
-type view uint64
-
-const viewOpen, viewClean, viewShift = view(1), view(2), 2
-
-func (v view) open() bool    { return v&viewOpen != 0 }
-func (v view) epoch() uint64 { return uint64(v >> viewShift) }
 
 func (b *breaker) init(opts *Options) {
-	b.circuit = circuit{
+	b.state.Store(&circuit{
 		consecutive: opts.ConsecutiveFailures, recent: outcomes / 2,
 		minBackoff: opts.Backoff, maxBackoff: max(opts.Backoff, min(50*opts.Backoff, time.Hour)),
-	}
-	b.publish()
+	})
 }
 
-func (b *breaker) current() view { return view(b.view.Load()) }
+// current returns the circuit, to be read only: a change replaces it.
+func (b *breaker) current() *circuit { return b.state.Load() }
 
-// publish shows a change of the circuit. The lock is held.
-func (b *breaker) publish() {
-	v := view(b.circuit.epoch) << viewShift
-	if b.circuit.open {
-		v |= viewOpen
-	}
-	if b.circuit.clean() {
-		v |= viewClean
-	}
-	b.view.Store(uint64(v))
-}
-
-// succeeded records the success of a call that began under v.
-func (b *breaker) succeeded(v view) {
-	if v |= viewClean; b.current() == v {
-		return
-	}
+// change replaces the circuit with a copy that f has changed.
+func (b *breaker) change(f func(*circuit)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.circuit.report(false, v.epoch(), time.Time{})
-	b.publish()
+	c := *b.current()
+	f(&c)
+	b.state.Store(&c)
 }
 
-// failed records the failure of a call that began under v. It reports whether that
-// opened the circuit.
-func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) (opens bool) {
+// succeeded records the success of a call that began in the given epoch.
+func (b *breaker) succeeded(epoch uint64) {
+	if c := b.current(); !c.open && c.clean() && c.epoch == epoch {
+		return
+	}
+	b.change(func(c *circuit) { c.report(false, epoch, time.Time{}) })
+}
+
+// failed records the failure of a call that began in the given epoch. It reports whether
+// that opened the circuit.
+func (b *breaker) failed(epoch uint64, plan *ratelimit.Plan, cause error) (opens bool) {
 	b.failures.Add(1)
 	if errors.Is(cause, errTimeout) {
 		b.timeouts.Add(1)
@@ -86,40 +66,31 @@ func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) (opens bool)
 	if errors.Is(cause, partial.ErrOutage) {
 		return false // the primary may answer others
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.publish()
-	if opens = b.circuit.report(true, v.epoch(), time.Now()); opens {
-		b.opened.Add(1)
-		b.refuse(cause)
-		b.opening.Store(&cause)
-	}
+	b.change(func(c *circuit) {
+		if opens = c.report(true, epoch, time.Now()); opens {
+			b.opened.Add(1)
+			c.refuse(cause)
+			b.opening.Store(&cause)
+		}
+	})
 	return opens
 }
 
 // probed records the outcome of a probe.
 func (b *breaker) probed(cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.publish()
-	b.circuit.probed(cause != nil, time.Now())
-	b.refuse(cause)
-}
-
-// refuse keeps the error of requests while the circuit is open because of cause.
-func (b *breaker) refuse(cause error) {
-	if cause != nil {
-		refusal := fmt.Errorf("failover: %w: the circuit is open; last failure: %w", ratelimit.ErrUnavailable, cause)
-		b.refusal.Store(&refusal)
-	}
+	b.change(func(c *circuit) {
+		c.probed(cause != nil, time.Now())
+		c.refuse(cause)
+	})
 }
 
 // backoff returns how long to wait before the next probe: from half to all of what
-// the circuit says.
+// the circuit says. With the lock it knows the change that opening belongs to.
 func (b *breaker) backoff() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.circuit.wait - rand.N(b.circuit.wait/2)
+	wait := b.current().wait
+	return wait - rand.N(wait/2)
 }
 
 // outcomes is how many outcomes the circuit remembers.
@@ -147,6 +118,10 @@ type circuit struct {
 	overlaps int           // failures that did not count, less successes that did not; at most 64
 	wait     time.Duration // before the next probe
 	closed   time.Time     // when the circuit last closed; zero: it was never open
+
+	// refusal is the error of requests while the circuit is open. It is made when
+	// the circuit opens, so that a refused request allocates nothing.
+	refusal error
 }
 
 // report records the outcome of a call that began in the given epoch, and reports
@@ -196,6 +171,13 @@ func (c *circuit) probed(failed bool, now time.Time) {
 	}
 	c.closed = now
 	c.change(false)
+}
+
+// refuse makes the error of requests while the circuit is open because of cause.
+func (c *circuit) refuse(cause error) {
+	if cause != nil {
+		c.refusal = fmt.Errorf("failover: %w: the circuit is open; last failure: %w", ratelimit.ErrUnavailable, cause)
+	}
 }
 
 func (c *circuit) longer() time.Duration { return min(2*c.wait, c.maxBackoff) }

@@ -41,14 +41,14 @@ func TestCircuitIgnoresThePast(t *testing.T) {
 
 	var b breaker
 	b.init(&Options{ConsecutiveFailures: 2, Backoff: time.Second})
-	before := b.current()
+	before := b.current().epoch
 	for range 2 {
-		b.failed(b.current(), nil, errTimeout)
+		b.failed(b.current().epoch, nil, errTimeout)
 	}
 	b.probed(nil)
-	b.failed(b.current(), nil, errTimeout)
+	b.failed(b.current().epoch, nil, errTimeout)
 	b.succeeded(before)
-	if !b.failed(b.current(), nil, errTimeout) {
+	if !b.failed(b.current().epoch, nil, errTimeout) {
 		t.Error("a success from before the outage ended the row of failures after it")
 	}
 }
@@ -83,7 +83,7 @@ func TestCircuitWaits(t *testing.T) {
 func TestBreakerWait(t *testing.T) {
 	var b breaker
 	b.init(&Options{ConsecutiveFailures: 1, Backoff: 100})
-	b.failed(b.current(), nil, errTimeout)
+	b.failed(b.current().epoch, nil, errTimeout)
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 10_000 {
 		w := b.backoff()

@@ -135,7 +135,7 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 // The primary alone remembers ids: with a local engine do not repeat a call that returned
 // nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	primary, _, err := both[engine.Adjuster](l, "adjust")
+	primary, local, err := both[engine.Adjuster](l, "adjust")
 	if err != nil {
 		return err
 	}
@@ -147,59 +147,33 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 		return nil
 	}
 	id = cmp.Or(id, rand.Text())
-	what, err := l.adjustThere(ctx, primary, subject, d, units, id)
-	switch what {
-	case made:
-		l.follow(ctx, subject, d, units, added)
-		return nil
-	case refused:
-		return err
-	case missed:
-		if l.mirror.local == nil {
-			return l.refusal(err)
-		}
-		id = "" // nobody has used it
-	case unknown: // the same id makes it once
+	got, sent := unsent, false
+	if !l.Open() {
+		got, err = within(ctx, l.opts.Budget, func(ctx context.Context) error {
+			if err := l.journal.bring(ctx, subject); err != nil {
+				return err
+			}
+			sent = true
+			return primary.Adjust(ctx, subject, d, units, id)
+		})
 	}
-	return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
-}
-
-// A fate says what became of an adjustment at the primary.
-type fate uint8
-
-const (
-	made    fate = iota
-	refused      // the error is the caller's; without a local engine the primary may have made it
-	missed       // it is not made, as far as is known: the circuit is open, or the primary failed
-	unknown      // it may have been made: with a local engine it is repeated with its id
-)
-
-// adjustThere has the primary make an adjustment, once it knows all usage of the subject.
-func (l *Limiter) adjustThere(
-	ctx context.Context, primary engine.Adjuster, subject string, d *ratelimit.Decision, units int64, id string,
-) (fate, error) {
-	if l.Open() {
-		return missed, nil
-	}
-	sent := false
-	got, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
-		if err := l.journal.bring(ctx, subject); err != nil {
-			return err
-		}
-		sent = true
-		return primary.Adjust(ctx, subject, d, units, id)
-	})
 	switch {
 	case got == answered:
-		return made, nil
-	case errors.Is(err, ratelimit.ErrInvalid):
-		return refused, err
-	case sent && l.mirror.local != nil:
-		return unknown, err
-	case got == rejected:
-		return refused, err
+		l.follow(ctx, subject, d, units, added)
+		return nil
+	case errors.Is(err, ratelimit.ErrInvalid), got == rejected && (!sent || local == nil):
+		return err // the caller's; if the adjustment was sent, the primary may have made it
+	case local == nil:
+		return l.refusal(err)
+	case !sent:
+		id = "" // nobody has used it; if it was sent, the same id makes the adjustment once
 	}
-	return missed, err
+	if err := l.journal.enter(subject, d, units, id); err != nil {
+		return err
+	}
+	l.keeper.start()
+	_ = local.Adjust(context.WithoutCancel(ctx), subject, d, units, "")
+	return nil
 }
 
 // follow has the local engine, if there is one, make an adjustment that the primary has made.
@@ -211,15 +185,4 @@ func (l *Limiter) follow(ctx context.Context, subject string, d *ratelimit.Decis
 	default:
 		_ = l.mirror.local.Adjust(ctx, subject, d, units, "")
 	}
-}
-
-// adjustHere has the local engine make an adjustment. The primary gets it later. An id
-// says that it may have made it.
-func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	if err := l.journal.enter(subject, d, units, id); err != nil {
-		return err
-	}
-	l.keeper.start()
-	_ = l.mirror.local.Adjust(ctx, subject, d, units, "")
-	return nil
 }

@@ -82,7 +82,7 @@ func (k *keeper) run() {
 		case k.merge():
 			rest = k.l.opts.Backoff
 		default:
-			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.breaker.circuit.maxBackoff)
+			rest = min(2*max(rest, k.l.opts.Backoff/2), k.l.breaker.current().maxBackoff)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (k *keeper) probe() (err error) {
 // would then be unknown.
 func (k *keeper) merge() (merged bool) {
 	for _, e := range k.l.journal.all() {
-		if k.ctx.Err() != nil || k.l.breaker.current().open() {
+		if k.ctx.Err() != nil || k.l.Open() {
 			break
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
@@ -153,7 +153,7 @@ func (l *Limiter) Close() error {
 	k.begin.Do(func() {}) // it begins no more
 	k.stop()
 	k.ended.Wait()
-	if !l.breaker.current().open() {
+	if !l.Open() {
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
 		defer cancel()
 		l.journal.mergeAll(ctx)

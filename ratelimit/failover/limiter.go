@@ -102,10 +102,7 @@ type decider func(context.Context, ratelimit.Limiter) error
 // an error the decisions are zero.
 func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) error {
 	got, err := l.ask(ctx, charges, decisions, do)
-	switch got {
-	case answered:
-		return nil
-	case unsent, failed:
+	if got == unsent || got == failed {
 		err = l.fallBack(ctx, charges, decisions, do, err)
 	}
 	if err != nil {
@@ -127,8 +124,8 @@ const (
 // ask asks the primary, unless the circuit is open, once it knows all usage of the subjects,
 // and mirrors its answer.
 func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) (reply, error) {
-	v := l.breaker.current()
-	if v.open() {
+	c := l.breaker.current()
+	if c.open {
 		return unsent, nil
 	}
 	got, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
@@ -141,13 +138,13 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 	})
 	switch got {
 	case answered:
-		l.breaker.succeeded(v)
+		l.breaker.succeeded(c.epoch)
 		for i := range charges {
 			l.mirror.update(ctx, charges[i].Subject, &decisions[i])
 		}
 	case failed:
 		// After errUnmerged the primary was not called for this.
-		if !errors.Is(err, errUnmerged) && l.breaker.failed(v, charges[0].Plan, err) {
+		if !errors.Is(err, errUnmerged) && l.breaker.failed(c.epoch, charges[0].Plan, err) {
 			l.keeper.rouse()
 		}
 	}
@@ -201,7 +198,7 @@ func within(ctx context.Context, limit time.Duration, call func(context.Context)
 func (l *Limiter) refusal(cause error) error {
 	switch {
 	case cause == nil:
-		return *l.breaker.refusal.Load()
+		return l.breaker.current().refusal
 	case errors.Is(cause, ratelimit.ErrUnavailable):
 		return fmt.Errorf("failover: %w", cause)
 	}
@@ -229,4 +226,4 @@ func (l *Limiter) Stats() Stats {
 
 // Open reports whether the circuit is open: the primary is not called, and
 // [Options.Local] decides, if there is one. The readiness of a service may depend on it.
-func (l *Limiter) Open() bool { return l.breaker.current().open() }
+func (l *Limiter) Open() bool { return l.breaker.current().open }
