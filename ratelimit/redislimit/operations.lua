@@ -150,7 +150,6 @@ local function change_bucket(length, spans)
     return
   end
   w = w or make(length, 0)
-  set_full(w, spans, full(w)) -- no more than can be owed
   local s, f = full(w)
   set_full(w, spans, plus(s, f, spans[1], spans[2]))
 end

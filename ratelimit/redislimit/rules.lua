@@ -165,7 +165,6 @@ end
 -- ahead returns the latest end that a window may have: that of the window after the
 -- one that is open now, and of a calendar window two lengths from now.
 local function ahead(length)
-  if length >= SMOOTH then return now + length - SMOOTH + 2 end
   if is_calendar(length) then return now + 2 * length end
   return now - now % length + 2 * length
 end

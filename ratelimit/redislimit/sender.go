@@ -161,42 +161,31 @@ var errClocks = errors.New("the clock of the server has changed by days between 
 // send them again can come together.
 const attempts = 6
 
-// A step is what follows a command that was sent.
-type step byte
-
-const (
-	deliverAnswers   step = iota
-	sendAgain             // the server's clock is known now
-	sendScript            // the server does not know the script by its digest
-	sendBySlot            // the server is in cluster mode
-	sendSingly            // a slot moves, which does not stop commands about one subject
-	sendWithoutIndex      // a slot moves: without the index of bans, the take starts none
-	awaitMove             // a slot moves, and the command needs keys of both masters
-	failCommand
-)
-
-// receive answers the groups of a command that was sent. It returns what is to be
-// sent now: commands of which the server said that nothing was done, and refunds. It
-// reports whether the command waits for a slot.
+// receive answers the groups of a command that was sent for the attempt-th time. It returns
+// what is to be sent now: commands of which the server said that nothing was done, and refunds.
+// It reports whether the command waits for a slot.
 func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool) {
 	err := s.readReply(cmd)
-	switch s.stepAfter(cmd, err, attempt) {
-	case deliverAnswers:
+	first, single := cmd.groups[0], len(cmd.groups) == 1
+	switch {
+	case err == nil:
 		return s.deliver(cmd), false
-	case sendAgain:
+	// Attempts do not bound these two: the index is left out once, and waiting has a limit.
+	case single && s.slotMoves(err) && first.code == opTake && first.index == indexGiven:
+		first.index = indexUnavailable // so that the take starts no ban
 		return []*command{{groups: cmd.groups}}, false
-	case sendScript:
+	case single && s.slotMoves(err): // the command needs keys of both masters
+		return nil, true
+	case attempt >= attempts:
+	case errors.Is(err, errClocks): // the server's clock is known now
+		return []*command{{groups: cmd.groups}}, false
+	case redis.HasErrorPrefix(err, "NOSCRIPT"): // the server does not know the script by its digest
 		return []*command{{groups: cmd.groups, eval: true}}, false
-	case sendBySlot:
+	case redis.HasErrorPrefix(err, "CROSSSLOT") && !single && first.code != opTakeAll: // it is in cluster mode
 		s.oneSlot.Store(true)
 		return s.pack(cmd.groups), false
-	case sendSingly:
+	case s.slotMoves(err): // which does not stop commands about one subject
 		return cmd.split(), false
-	case sendWithoutIndex:
-		cmd.groups[0].index = indexUnavailable
-		return []*command{{groups: cmd.groups}}, false
-	case awaitMove:
-		return nil, true
 	}
 	cmd.fail(s.failure(cmd, err))
 	return nil, false
@@ -215,32 +204,6 @@ func (s *sender) readReply(cmd *command) error {
 		s.aheadNanos.Store(cmd.groups[0].nanos - time.Now().UnixNano())
 	}
 	return err
-}
-
-// stepAfter returns what follows a command that was sent for the attempt-th time, and
-// ended with err.
-func (s *sender) stepAfter(cmd *command, err error, attempt int) step {
-	first, single := cmd.groups[0], len(cmd.groups) == 1
-	switch {
-	case err == nil:
-		return deliverAnswers
-	// Attempts do not bound these two: the index is left out once, and waiting has a limit.
-	case single && s.slotMoves(err) && first.code == opTake && first.index == indexGiven:
-		return sendWithoutIndex
-	case single && s.slotMoves(err):
-		return awaitMove
-	case attempt >= attempts:
-		return failCommand
-	case errors.Is(err, errClocks):
-		return sendAgain
-	case redis.HasErrorPrefix(err, "NOSCRIPT"):
-		return sendScript
-	case redis.HasErrorPrefix(err, "CROSSSLOT") && !single && first.code != opTakeAll:
-		return sendBySlot
-	case s.slotMoves(err):
-		return sendSingly
-	}
-	return failCommand
 }
 
 // failure returns the error of a command that is not sent again. It notes what the error says
