@@ -199,20 +199,8 @@ func TestAdjustOfASubjectThatWaits(t *testing.T) {
 	})
 }
 
-// Without a local engine the error says that the adjustment may not be made.
+// Without a local engine the caller repeats an adjustment whose answer was lost.
 func TestAdjustAlone(t *testing.T) {
-	run(t, alone, failover.Options{}, func(r *rig) {
-		d := r.takeN("a", daily, 10)
-		r.shared.set(down)
-		if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
-			r.Errorf("a primary that fails: got error %v, want one that wraps ErrUnavailable and the cause", err)
-		}
-		r.lose()
-		if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) {
-			r.Errorf("the circuit is open: got error %v, want one that wraps ErrUnavailable", err)
-		}
-		r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
-	})
 	run(t, alone, failover.Options{}, func(r *rig) {
 		o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: first(1)}
 		r.use(o, failover.Options{})

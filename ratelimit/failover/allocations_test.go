@@ -43,60 +43,42 @@ func decision(heavy bool) ratelimit.Decision {
 	return d
 }
 
-// cases are the paths of a request.
-func cases(t *testing.T) map[string]func() {
-	limiter := func(primary ratelimit.Limiter, mode fallback) *failover.Limiter {
+func TestAllocations(t *testing.T) {
+	request, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, test := range []struct {
+		name    string
+		primary constant
+		mode    fallback
+		want    float64
+	}{
+		{"closed circuit", constant{d: decision(false)}, withLocal, 4}, // all of them by context.WithTimeout
+		{"closed circuit, more than half used", constant{d: decision(true)}, withLocal, 4},
+		{"closed circuit, context is waited on", constant{d: decision(false), done: true}, withLocal, 5}, // and its channel
+		{"open circuit, local", constant{err: errDown}, withLocal, 0},
+		{"open circuit, alone", constant{err: errDown}, alone, 0},
+	} {
 		opts := failover.Options{
 			ConsecutiveFailures: 1, Backoff: time.Hour,
 			Budget: time.Minute, // a machine that is busy is no fault
 		}
-		if mode == withLocal {
+		if test.mode == withLocal {
 			opts.Local = newEngine(t)
 		}
-		l, err := failover.New(primary, opts)
+		l, err := failover.New(&test.primary, opts)
 		must(t, err)
-		t.Cleanup(func() { l.Close() })
-		return l
-	}
-	request, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	take := func(l *failover.Limiter, mayFail bool) func() {
-		return func() {
-			if _, err := l.Take(request, "owner-of-a-key-whose-name-is-0123456789abcdef", roomy, 1); err != nil && !mayFail {
-				t.Fatal(err)
+		defer l.Close()
+		take := func() {
+			_, err := l.Take(request, "owner-of-a-key-whose-name-is-0123456789abcdef", roomy, 1)
+			if failed := err != nil; failed != (test.mode == alone) {
+				t.Fatalf("%s: %v", test.name, err)
 			}
 		}
-	}
-	open := func(mode fallback) *failover.Limiter {
-		l := limiter(&constant{err: errDown}, mode)
-		take(l, true)()
-		if !l.Open() {
-			t.Fatal("the circuit is not open")
+		take() // which may open the circuit
+		if open := test.primary.err != nil; l.Open() != open {
+			t.Fatalf("%s: the circuit is open: %v", test.name, l.Open())
 		}
-		return l
-	}
-	return map[string]func(){
-		"closed circuit":                       take(limiter(&constant{d: decision(false)}, withLocal), false),
-		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, withLocal), false),
-		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, withLocal), false),
-		"open circuit, local":                  take(open(withLocal), false),
-		"open circuit, alone":                  take(open(alone), true),
-	}
-}
-
-func TestAllocations(t *testing.T) {
-	take := cases(t)
-	for _, test := range []struct {
-		name string
-		want float64
-	}{
-		{"closed circuit", 4}, // all of them by context.WithTimeout
-		{"closed circuit, more than half used", 4},
-		{"closed circuit, context is waited on", 5}, // and its channel
-		{"open circuit, local", 0},
-		{"open circuit, alone", 0},
-	} {
-		if got := testing.AllocsPerRun(1000, take[test.name]); got > test.want {
+		if got := testing.AllocsPerRun(1000, take); got > test.want {
 			t.Errorf("%s: %v allocations a decision, want at most %v", test.name, got, test.want)
 		}
 	}

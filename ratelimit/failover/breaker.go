@@ -49,7 +49,7 @@ func (b *breaker) change(f func(*circuit)) {
 
 // succeeded records the success of a call that began in the given epoch.
 func (b *breaker) succeeded(epoch uint64) {
-	if c := b.current(); !c.open && c.clean() && c.epoch == epoch {
+	if b.current().clean() { // so is an open one: it has forgotten the failures
 		return
 	}
 	b.change(func(c *circuit) { c.report(false, epoch, time.Time{}) })

@@ -20,39 +20,6 @@ func (c *circuit) fail(now time.Time) {
 	}
 }
 
-func TestCircuitIgnoresThePast(t *testing.T) {
-	c := newCircuit()
-	old := c.epoch
-	c.fail(began)
-	for range 10 {
-		if c.report(true, old, began) {
-			t.Fatal("a failure opened a circuit that is open")
-		}
-	}
-	c.probed(false, began)
-	for range 10 {
-		if c.report(true, old, began) {
-			t.Fatal("failures of calls from before the outage opened the circuit after it")
-		}
-	}
-	if !c.clean() {
-		t.Error("the circuit remembers failures from before the outage")
-	}
-
-	var b breaker
-	b.init(&Options{ConsecutiveFailures: 2, Backoff: time.Second})
-	before := b.current().epoch
-	for range 2 {
-		b.failed(b.current().epoch, nil, errTimeout)
-	}
-	b.probed(nil)
-	b.failed(b.current().epoch, nil, errTimeout)
-	b.succeeded(before)
-	if !b.failed(b.current().epoch, nil, errTimeout) {
-		t.Error("a success from before the outage ended the row of failures after it")
-	}
-}
-
 func TestCircuitWaits(t *testing.T) {
 	c := newCircuit()
 	wait := func(promise string, want time.Duration) {
@@ -94,21 +61,25 @@ func TestBreakerWait(t *testing.T) {
 	}
 }
 
-// The circuit against rules that are written out, with calls that overlap.
-func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
+// The breaker against rules that are written out, with calls that overlap, also with the
+// opening and the closing of the circuit: what began before counts for nothing after it.
+func TestBreakerAgreesWithAModelOfOverlaps(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		c := &circuit{consecutive: 1 + random.IntN(20), recent: 1 + random.IntN(40), minBackoff: time.Second, maxBackoff: time.Second}
+		limits := circuit{consecutive: 1 + random.IntN(20), recent: 1 + random.IntN(40), minBackoff: time.Second, maxBackoff: time.Second}
+		var b breaker
+		b.state.Store(&limits)
 		type call struct {
 			began int // the step
 			epoch uint64
 		}
 		var under []call
 		var share uint64
-		row, owed, counted := 0, 0, -1 // the step in which the last failure was counted
+		row, owed := 0, 0
+		counted, changed, open := -1, -1, false // the steps of the last failure that was counted, and of the last change
 		for step := range 2000 {
 			if len(under) == 0 || len(under) < 128 && random.IntN(3) > 0 {
-				under = append(under, call{step, c.epoch})
+				under = append(under, call{step, b.current().epoch})
 				continue
 			}
 			i := random.IntN(len(under))
@@ -118,22 +89,34 @@ func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
 			failed := random.IntN(100) < (int(seed)+step/500*50)%100
 			opens := false
 			switch {
+			case open || ended.began < changed:
 			case failed && ended.began <= counted:
 				owed = min(owed+1, 64)
 			case failed:
 				counted, row, share = step, row+1, share<<1|1
-				opens = row >= c.consecutive || bits.OnesCount64(share) >= c.recent
+				opens = row >= limits.consecutive || bits.OnesCount64(share) >= limits.recent
 			case owed > 0:
 				owed, row = owed-1, 0
 			default:
 				share, row = share<<1, 0
 			}
-			if got := c.report(failed, ended.epoch, began); got != opens {
+			got := false
+			if failed {
+				got = b.failed(ended.epoch, nil, errTimeout)
+			} else {
+				b.succeeded(ended.epoch)
+			}
+			if got != opens {
 				t.Fatalf("seed %d, step %d: the circuit opens: %v, want %v", seed, step, got, opens)
 			}
-			if opens {
-				c.probed(false, began)
-				under, share, row, owed, counted = nil, 0, 0, 0, step
+			if closes := open && random.IntN(10) == 0; opens || closes {
+				if closes {
+					b.probed(nil)
+				}
+				open, changed, share, row, owed = opens, step, 0, 0, 0
+			}
+			if clean := b.current().clean(); clean != (share == 0 && owed == 0) {
+				t.Fatalf("seed %d, step %d: the circuit remembers no failure: %v, want %v", seed, step, clean, !clean)
 			}
 		}
 	}

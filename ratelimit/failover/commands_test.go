@@ -91,32 +91,6 @@ func (r *rig) commands() map[string]func() error {
 	}
 }
 
-func TestCommandsAlone(t *testing.T) {
-	run(t, alone, failover.Options{}, func(r *rig) {
-		d := r.takeN("a", daily, 10)
-		if err := r.Ban(ctx, "b", time.Hour, ""); err != nil {
-			r.Error(err)
-		}
-		if unbanned, err := r.Unban(ctx, "b"); !unbanned || err != nil {
-			r.Errorf("Unban: got %v, %v", unbanned, err)
-		}
-		r.lose()
-		commands := r.commands()
-		commands["Adjust"] = func() error { return r.Adjust(ctx, "a", &d, 0, "") }
-		for name, command := range commands {
-			if err := command(); !errors.Is(err, ratelimit.ErrUnavailable) || errors.Is(err, failover.ErrLocalOnly) {
-				r.Errorf("%s while the circuit is open: got error %v, want one that wraps ErrUnavailable and not ErrLocalOnly", name, err)
-			}
-		}
-		r.regain()
-		for name, command := range commands {
-			if err := command(); err != nil {
-				r.Errorf("%s after the outage: %v", name, err)
-			}
-		}
-	})
-}
-
 func TestCommandsEnd(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
 		d := r.take("a", daily)

@@ -13,7 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// Without a local engine, the error says why the primary did not decide.
+// Without a local engine, the error says why the primary did not do it.
 func TestNoFallback(t *testing.T) {
 	for name, begin := range map[string]func(*rig){
 		"a call failed":       func(r *rig) { r.shared.set(down) },
@@ -21,10 +21,27 @@ func TestNoFallback(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, alone, failover.Options{}, func(r *rig) {
+				d := r.takeN("a", daily, 10)
+				calls := r.commands()
+				calls["Take"] = func() error { _, err := r.Take(ctx, "b", daily, 1); return err }
+				calls["Peek"] = func() error { _, err := r.Peek(ctx, "b", daily); return err }
+				calls["Adjust"] = func() error { return r.Adjust(ctx, "a", &d, 17, "") }
 				begin(r)
-				_, err := r.Take(ctx, "a", daily, 1)
-				if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
-					r.Errorf("got error %v, want one that wraps ErrUnavailable and the cause", err)
+				for name, call := range calls {
+					if err := call(); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) || errors.Is(err, failover.ErrLocalOnly) {
+						r.Errorf("%s: got error %v, want one that wraps ErrUnavailable and the cause, and not ErrLocalOnly", name, err)
+					}
+				}
+				r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
+				r.regain()
+				for name, call := range calls {
+					if err := call(); err != nil {
+						r.Errorf("%s after the outage: %v", name, err)
+					}
+				}
+				must(r, r.Ban(ctx, "c", time.Hour, ""))
+				if unbanned, err := r.Unban(ctx, "c"); !unbanned || err != nil {
+					r.Errorf("Unban of a banned subject: got %v, %v", unbanned, err)
 				}
 			})
 		})
