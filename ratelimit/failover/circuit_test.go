@@ -159,15 +159,10 @@ func TestProbe(t *testing.T) {
 		})
 		time.Sleep(6 * time.Second)
 		r.wantOpen("one server of several decides", false)
-	})
-}
 
-// A primary that finds the probe invalid has answered.
-func TestProbeIsRefused(t *testing.T) {
-	run(t, alone, failover.Options{}, func(r *rig) {
 		r.lose()
-		r.shared.set(func(context.Context) error { return ratelimit.ErrInvalid })
-		time.Sleep(time.Second)
+		r.shared.set(func(context.Context) error { return ratelimit.ErrInvalid }) // which is an answer
+		time.Sleep(6 * time.Second)
 		r.wantOpen("after a probe that was refused", false)
 	})
 }

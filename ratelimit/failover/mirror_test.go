@@ -82,17 +82,6 @@ func TestMirror(t *testing.T) {
 				r.Errorf("banned for %q until %d and for %q, want loops until %d, and by hand", a.BanReason(), a.BanEnds, b.BanReason(), ends)
 			}
 		}},
-		{"a ban that was ended by hand is over", func(r *rig) {
-			for r.take("a", hasty).Outcome != ratelimit.Banned {
-			}
-			_, err := r.Unban(ctx, "a")
-			must(r, err)
-			r.lose()
-			time.Sleep(time.Second)
-			if d := r.take("a", hasty); !d.Allowed() {
-				r.Errorf("got %v, want allowed", d.Outcome)
-			}
-		}},
 		{"a subject that was reset is fresh", func(r *rig) {
 			r.takeN("a", daily, 1000)
 			must(r, r.Reset(ctx, "a"))

@@ -72,8 +72,8 @@ func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 func TestFindsWhatIsWrong(t *testing.T) {
 	for name, wrong := range map[string]limiter{
 		"a peek that lags behind":  &stale{Model: enginetest.NewModel(time.Now)},
-		"a charge that is lost":    &lossy{Model: enginetest.NewModel(time.Now)},
-		"a charge that is doubled": &double{Model: enginetest.NewModel(time.Now)},
+		"a charge that is lost":    &miscounting{enginetest.NewModel(time.Now), 0},
+		"a charge that is doubled": &miscounting{enginetest.NewModel(time.Now), 2},
 		"a return after a reset":   &revived{Model: enginetest.NewModel(time.Now)},
 	} {
 		probe := &recorder{TB: t}
@@ -108,22 +108,21 @@ func (s *stale) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) 
 	return s.last, err
 }
 
-type lossy struct{ enginetest.Model }
-
-func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if rand.IntN(10) == 0 {
-		return l.Model.Peek(ctx, subject, plan)
-	}
-	return l.Model.Take(ctx, subject, plan, cost)
+// A miscounting engine makes a charge now and then another number of times than once.
+type miscounting struct {
+	enginetest.Model
+	times int
 }
 
-type double struct{ enginetest.Model }
-
-func (d *double) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if rand.IntN(10) == 0 {
-		_, _ = d.Model.Take(ctx, subject, plan, cost)
+func (m *miscounting) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+	if rand.IntN(10) > 0 {
+		return m.Model.Take(ctx, subject, plan, cost)
 	}
-	return d.Model.Take(ctx, subject, plan, cost)
+	d, err = m.Peek(ctx, subject, plan)
+	for range m.times {
+		d, err = m.Model.Take(ctx, subject, plan, cost)
+	}
+	return d, err
 }
 
 type revived struct{ enginetest.Model }
