@@ -77,6 +77,10 @@ type group struct {
 	index       indexUse
 	first, last *call
 	err         error
+
+	// While the slot moves: the last pause before the group was sent again, and when to give up.
+	pause  time.Duration
+	giveUp time.Time
 }
 
 // indexUse says whether a command has the index of bans as its second key.

@@ -43,19 +43,21 @@ func (s *sender) pack(groups []*group) (cmds []*command) {
 		return []*command{{groups: groups}}
 	}
 	oneSlot := s.oneSlot.Load()
-	var open openCommands
+	open := map[class]*command{} // that groups may still join
+	var c class
+	var cmd *command // of the class; nil: none
 	for _, g := range groups {
 		if g.index != indexNotNeeded || g.change != nil {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
 		}
-		c := classOf(g, oneSlot)
-		cmd := open.find(c)
+		if next := classOf(g, oneSlot); cmd == nil || next != c { // mostly the same, which needs no map
+			c, cmd = next, open[next]
+		}
 		if cmd == nil || !cmd.hasRoomFor(g) {
 			cmd = &command{groups: make([]*group, 0, min(len(groups), maxSubjects))}
-			cmds = append(cmds, cmd)
+			cmds, open[c] = append(cmds, cmd), cmd
 		}
-		open.use(c, cmd)
 		cmd.groups = append(cmd.groups, g)
 	}
 	return cmds
@@ -77,32 +79,6 @@ func classOf(g *group, oneSlot bool) class {
 		c.partition = g.partition
 	}
 	return c
-}
-
-// openCommands are the commands that groups may still join, one of each class. The next group
-// mostly joins the last one found or added, which needs no map.
-type openCommands struct {
-	others map[class]*command
-	class  class
-	last   *command // of the class; nil: none
-}
-
-func (o *openCommands) find(c class) *command {
-	if o.last != nil && c == o.class {
-		return o.last
-	}
-	return o.others[c]
-}
-
-// use makes the command the one of its class that groups may join.
-func (o *openCommands) use(c class, cmd *command) {
-	if o.last != nil && c != o.class {
-		if o.others == nil {
-			o.others = make(map[class]*command)
-		}
-		o.others[o.class] = o.last
-	}
-	o.class, o.last = c, cmd
 }
 
 // A call is one caller's part in a group.

@@ -44,29 +44,24 @@ func (s *sender) newBatcher() *batcher { return &batcher{maxInFlight: maxInFligh
 // send has the script answer the groups. Groups that wait for a slot of a cluster are
 // answered later. An error says that the server cannot decide.
 func (s *sender) send(groups []*group) error {
-	moving, away := s.exchange(s.pack(groups))
-	for _, cmd := range moving {
-		go s.awaitSlot(cmd.groups[0], cmd.Err())
-	}
-	return away
+	return s.exchange(s.pack(groups))
 }
 
-// exchange sends commands, and what follows from the replies, until all of their
-// groups are answered, except the groups of the commands that it returns: each of these
-// has one group, and waits for a slot that moves. An error belongs to the last commands,
-// if their server cannot decide.
+// exchange sends commands, and what follows from the replies, until all of their groups are
+// answered, or wait for a slot that moves. An error belongs to the last commands, if their
+// server cannot decide.
 //
 // A goroutine of its own sends most batches. send, exchange and roundTrip are small,
 // so that its stack grows once and not twice on the way through the client.
-func (s *sender) exchange(cmds []*command) (moving []*command, away error) {
+func (s *sender) exchange(cmds []*command) (away error) {
 	for attempt := 1; len(cmds) > 0; attempt++ {
 		sent := time.Now()
 		s.roundTrip(cmds)
 		away = allAway(cmds)
 		s.observeAll(cmds, sent)
-		cmds, moving = s.receiveAll(cmds, attempt, moving)
+		cmds = s.receiveAll(cmds, attempt)
 	}
-	return moving, away
+	return away
 }
 
 // observeAll reports commands that were sent at the given time.
@@ -140,17 +135,12 @@ func (g *group) calendar() bool {
 	return g.plan != nil && g.plan.Numbers().Calendar
 }
 
-// receiveAll answers the groups of commands that were sent. It returns what is to be
-// sent now, and adds the commands that wait for a slot to moving.
-func (s *sender) receiveAll(cmds []*command, attempt int, moving []*command) (again, _ []*command) {
+// receiveAll answers the groups of commands that were sent. It returns what is to be sent now.
+func (s *sender) receiveAll(cmds []*command, attempt int) (again []*command) {
 	for _, cmd := range cmds {
-		next, wait := s.receive(cmd, attempt)
-		again = append(again, next...)
-		if wait {
-			moving = append(moving, cmd)
-		}
+		again = append(again, s.receive(cmd, attempt)...)
 	}
-	return again, moving
+	return again
 }
 
 // errClocks says that the script was not sent the calendar windows that the server's
@@ -163,32 +153,32 @@ const attempts = 6
 
 // receive answers the groups of a command that was sent for the attempt-th time. It returns
 // what is to be sent now: commands of which the server said that nothing was done, and refunds.
-// It reports whether the command waits for a slot.
-func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool) {
+func (s *sender) receive(cmd *command, attempt int) (again []*command) {
 	err := s.readReply(cmd)
 	first, single := cmd.groups[0], len(cmd.groups) == 1
 	switch {
 	case err == nil:
-		return s.deliver(cmd), false
+		return s.deliver(cmd)
 	// Attempts do not bound these two: the index is left out once, and waiting has a limit.
 	case single && s.slotMoves(err) && first.code == opTake && first.index == indexGiven:
 		first.index = indexUnavailable // so that the take starts no ban
-		return []*command{{groups: cmd.groups}}, false
+		return []*command{{groups: cmd.groups}}
 	case single && s.slotMoves(err): // the command needs keys of both masters
-		return nil, true
+		go s.awaitSlot(first, err)
+		return nil
 	case attempt >= attempts:
 	case errors.Is(err, errClocks): // the server's clock is known now
-		return []*command{{groups: cmd.groups}}, false
+		return []*command{{groups: cmd.groups}}
 	case redis.HasErrorPrefix(err, "NOSCRIPT"): // the server does not know the script by its digest
-		return []*command{{groups: cmd.groups, eval: true}}, false
+		return []*command{{groups: cmd.groups, eval: true}}
 	case redis.HasErrorPrefix(err, "CROSSSLOT") && !single && first.code != opTakeAll: // it is in cluster mode
 		s.oneSlot.Store(true)
-		return s.pack(cmd.groups), false
+		return s.pack(cmd.groups)
 	case s.slotMoves(err): // which does not stop commands about one subject
-		return cmd.split(), false
+		return cmd.split()
 	}
 	cmd.fail(s.failure(cmd, err))
-	return nil, false
+	return nil
 }
 
 // readReply reads the reply to a command into its groups.

@@ -38,20 +38,17 @@ const (
 	longestPause = 50 * time.Millisecond
 )
 
-// awaitSlot sends a group again, after pauses, until its slot has moved. It gives up,
-// with the last error, when no caller waits for the answer, or after maxSlotWait.
+// awaitSlot sends a group again after a pause, until its slot has moved. It gives up, with the
+// last error, when no caller waits for the answer, or after maxSlotWait.
 func (s *sender) awaitSlot(g *group, err error) {
-	deadline := time.Now().Add(maxSlotWait)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		time.Sleep(pause)
-		if !g.awaited() || time.Now().After(deadline) {
-			g.fail(unavailable(err))
-			return
-		}
-		moving, _ := s.exchange([]*command{{groups: []*group{g}}})
-		if len(moving) == 0 {
-			return
-		}
-		g, err = moving[0].groups[0], moving[0].Err() // another group: a refund of this one
+	if g.pause == 0 {
+		g.giveUp = time.Now().Add(maxSlotWait)
 	}
+	g.pause = min(max(2*g.pause, firstPause), longestPause)
+	time.Sleep(g.pause)
+	if !g.awaited() || time.Now().After(g.giveUp) {
+		g.fail(unavailable(err))
+		return
+	}
+	_ = s.exchange([]*command{{groups: []*group{g}}}) // the group has the error
 }
