@@ -22,12 +22,6 @@ const (
 
 var faultNames = [faults]string{"nothing", "clocks wrong by a tenth", "kill -9", "SIGSTOP", "Redis away"}
 
-// A happened fault has a beginning and an end, in Unix nanoseconds.
-type happened struct {
-	fault
-	begin, end int64
-}
-
 const (
 	window = 2 * time.Second        // of most subjects
 	before = 900 * time.Millisecond // windows end; in the meantime requests to Redis time out
@@ -45,7 +39,6 @@ func (f *fleet) happen(k fault, member int) {
 	case stopped, outage:
 		time.Sleep(window - (time.Duration(time.Now().UnixNano())+before)%window)
 	}
-	h := happened{fault: k, begin: time.Now().UnixNano()}
 	switch k {
 	case killed:
 		f.members[member].kill()
@@ -62,21 +55,4 @@ func (f *fleet) happen(k fault, member int) {
 			f.server.Restart()
 		}
 	}
-	h.end = time.Now().UnixNano()
-	f.faults = append(f.faults, h)
-}
-
-// fault returns what happened in a window, or in the longer one if the room is what was left
-// of that.
-func (f *fleet) fault(v verdict) (k fault) {
-	begin, end := v.number*v.length(), (v.number+1)*v.length()
-	if v.byLonger {
-		begin = v.number / longer * longer * v.length()
-	}
-	for _, h := range f.faults {
-		if h.begin < end && h.end >= begin {
-			k = max(k, h.fault)
-		}
-	}
-	return k
 }

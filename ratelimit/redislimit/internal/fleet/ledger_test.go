@@ -25,9 +25,8 @@ type ledger []byte
 const (
 	admitted = iota
 	denied
-	failed
 	crossing // admitted, and the next window began meanwhile
-	unplaced // admitted, and more windows began meanwhile; or denied, and one began
+	unplaced // admitted, and more windows began meanwhile; or denied, and one began; or failed
 	columns
 )
 
@@ -95,12 +94,10 @@ func (b *book) read(subject int, window int64) (sum counts) {
 // A verdict is about one window of a subject.
 type verdict struct {
 	*subject
-	number   int64 // since 1970
-	counts         // a crossing admission is counted in the first of the two windows that has room
-	room     int64 // units that the quotas allowed
-	byLonger bool  // the room is what was left of the longer quota
-	over     int64 // admitted without units
-	under    int64 // of denied requests that there were units for
+	number int64 // since 1970
+	counts       // a crossing admission is counted in the first of the two windows that has room
+	room   int64 // units that the quotas allowed
+	over   int64 // admitted without units
 }
 
 // left returns how many units could still have been used.
@@ -119,15 +116,12 @@ func (b *book) verdicts(visit func(verdict)) {
 			if v.number%longer == 0 {
 				used = 0
 			}
-			if left := max(s.longer-used, 0); left < v.room {
-				v.room, v.byLonger = left, true
-			}
+			v.room = min(v.room, max(s.longer-used, 0))
 			v.counts[admitted] += carried
 			v.over = max(v.counts[admitted]-v.room, 0)
 			here := min(v.counts[crossing], v.left())
 			v.counts[admitted] += here
 			carried = v.counts[crossing] - here
-			v.under = min(v.counts[denied], v.left())
 			used += v.counts[admitted]
 			if v.counts[admitted]+v.counts[denied] > 0 {
 				visit(v)

@@ -105,7 +105,7 @@ func (m *member) load(end context.Context, i int, stop context.CancelCauseFunc) 
 func column(d ratelimit.Decision, err error, began int64) int {
 	switch {
 	case err != nil:
-		return failed
+		return unplaced
 	case d.Allowed() && began == 0:
 		return admitted
 	case d.Allowed() && began == 1:
