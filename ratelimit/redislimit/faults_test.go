@@ -4,7 +4,7 @@ package redislimit_test
 
 import (
 	"context"
-	"sync/atomic"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,17 +12,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
-
-// await waits until a counter has grown by n.
-func await(t *testing.T, what string, counter *atomic.Int64, n int64) {
-	t.Helper()
-	until := counter.Load() + n
-	for deadline := time.Now().Add(time.Minute); counter.Load() < until; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: only %d of %d in a minute", what, counter.Load()-until+n, n)
-		}
-	}
-}
 
 // A decision that comes after the deadline of its caller is refunded, with a share. One that
 // the caller cancelled stays charged.
@@ -71,11 +60,7 @@ func TestLateAnswer(t *testing.T) {
 			}
 			s.Cont()
 			// A refund is made before the batcher sends anything else.
-			for deadline := time.Now().Add(time.Minute); used(t, l, "a", 9) != test.want; {
-				if time.Now().After(deadline) {
-					t.Fatalf("%d of 5 units are charged, want %d", used(t, l, "a", 9), test.want)
-				}
-			}
+			eventually(t, fmt.Sprintf("%d of 5 units are charged", test.want), func() bool { return used(t, l, "a", 9) == test.want })
 		})
 	}
 }

@@ -124,13 +124,7 @@ func TestOneServerInClusterMode(t *testing.T) {
 	c := clientOf(t, redistest.Start(t, "--cluster-enabled", "yes"))
 	must(t, c.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	l := newLimiter(t, c)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := l.Peek(ctx, "ready", lasting(1)); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	eventually(t, "a decision", func() bool { return second(l.Peek(ctx, "ready", lasting(1))) == nil })
 	plan := lasting(10)
 	var wg sync.WaitGroup
 	for i := range 50 {
