@@ -32,42 +32,6 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A failover.Limiter is one engine while the primary answers, and another one during
-// an outage.
-func TestFailover(t *testing.T) {
-	for seed := range uint64(10) {
-		for _, gone := range []bool{false, true} {
-			l, err := failover.New(&primary{newEngine(t), gone}, failover.Options{
-				Local: newEngine(t), ConsecutiveFailures: 1, Backoff: time.Hour,
-				Budget: time.Minute, // a machine that is busy is no fault
-			})
-			must(t, err)
-			_, err = l.Take(t.Context(), "opens the circuit in an outage", before, 1)
-			must(t, err)
-			check(t, inThisProcess{l}, options{seed: seed})
-			if open := l.Open(); open != gone {
-				t.Errorf("the circuit is open: %v, want %v", open, gone)
-			}
-			_ = l.Close() // with what could not be merged
-		}
-	}
-}
-
-var before = ratelimit.MustPlan("before", ratelimit.Penalty{}, ratelimit.PerDay(1))
-
-// A primary answers, or it is gone.
-type primary struct {
-	*memory.Limiter
-	gone bool
-}
-
-func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if p.gone {
-		return ratelimit.Decision{}, ratelimit.ErrUnavailable
-	}
-	return p.Limiter.Take(ctx, subject, plan, cost)
-}
-
 // A check that finds nothing wrong with a wrong engine is worth nothing.
 func TestFindsWhatIsWrong(t *testing.T) {
 	for name, wrong := range map[string]limiter{
@@ -210,29 +174,6 @@ func (s *steady) Unban(ctx context.Context, subject string) (bool, error) {
 		return false, errOutage
 	}
 	return s.Limiter.Unban(ctx, subject)
-}
-
-// inThisProcess takes commands that hold in this process only for successful.
-type inThisProcess struct{ *failover.Limiter }
-
-func here(err error) error {
-	if errors.Is(err, failover.ErrLocalOnly) {
-		return nil
-	}
-	return err
-}
-
-func (l inThisProcess) Reset(ctx context.Context, subject string) error {
-	return here(l.Limiter.Reset(ctx, subject))
-}
-
-func (l inThisProcess) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
-	return here(l.Limiter.Ban(ctx, subject, length, reason))
-}
-
-func (l inThisProcess) Unban(ctx context.Context, subject string) (bool, error) {
-	unbanned, err := l.Limiter.Unban(ctx, subject)
-	return unbanned, here(err)
 }
 
 // Bans by hand are explained by one order, although the primary comes and goes, and
