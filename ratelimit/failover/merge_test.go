@@ -77,27 +77,6 @@ func TestMergeHangs(t *testing.T) {
 	})
 }
 
-func TestMergeStrikesNobody(t *testing.T) {
-	run(t, withLocal, failover.Options{}, func(r *rig) {
-		hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
-			Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
-		}, ratelimit.PerDay(10))
-		for range 10 {
-			r.take("a", hasty)
-		}
-		for range 5 {
-			r.lose()
-			r.take("b", hasty)
-			r.local.Reset(ctx, "a") // so that there is something to merge
-			r.take("a", hasty)
-			r.regain()
-		}
-		if d := r.take("a", hasty); d.Outcome != ratelimit.Limited || d.StrikesLeft != 0 {
-			r.Errorf("after five merges that did not fit: got %v with %d strikes left, want the first strike", d.Outcome, d.StrikesLeft)
-		}
-	})
-}
-
 // A request of a caller that left is charged, if the primary charges it.
 func TestCallerLeaves(t *testing.T) {
 	run(t, withLocal, failover.Options{}, func(r *rig) {
