@@ -40,18 +40,16 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
 // trips. It does not see all bans at one instant: a ban that starts or ends meanwhile
 // may be in the list or not.
 func (l *Limiter) Bans(ctx context.Context) ([]engine.Ban, error) {
-	type result struct {
-		bans []engine.Ban
-		err  error
-	}
-	results := make(chan result, 1)
+	var bans []engine.Ban
+	var err error
+	done := make(chan struct{})
 	go func() {
-		bans, err := l.bans(ctx)
-		results <- result{bans, err}
+		defer close(done)
+		bans, err = l.bans(ctx)
 	}()
 	select {
-	case r := <-results:
-		return r.bans, r.err
+	case <-done:
+		return bans, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

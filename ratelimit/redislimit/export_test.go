@@ -132,7 +132,7 @@ func Outlasts(t testing.TB, text string) (last int64) {
 
 // Prefix returns how all keys begin.
 func Prefix(l *Limiter) string {
-	prefix, _, _ := strings.Cut(l.sender.keys.heads[0], "{")
+	prefix, _, _ := strings.Cut(l.sender.keys.index(0), "{")
 	return prefix
 }
 

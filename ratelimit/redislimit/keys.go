@@ -25,13 +25,13 @@ const maxName = 128
 // The prefix has no brace, so that the first ones are those of the tag whatever
 // bytes the subject has.
 type keys struct {
-	heads [partitions]string // prefix{tag}:
+	indexes [partitions]string // prefix{tag}
 }
 
 func newKeys(prefix string) *keys {
 	k := new(keys)
 	for p := range partitions {
-		k.heads[p] = fmt.Sprintf("%s{%03x}:", prefix, p)
+		k.indexes[p] = fmt.Sprintf("%s{%03x}", prefix, p)
 	}
 	return k
 }
@@ -47,12 +47,11 @@ func partition(subject string) int {
 }
 
 func (k *keys) subject(partition int, subject string) string {
-	head := k.heads[partition]
 	if len(subject) <= maxName {
-		return head + subject
+		return k.indexes[partition] + ":" + subject
 	}
 	digest := sha256.Sum256([]byte(subject))
-	return head[:len(head)-1] + "#" + hex.EncodeToString(digest[:])
+	return k.indexes[partition] + "#" + hex.EncodeToString(digest[:])
 }
 
 // mark returns the key of a subject's mark. Another subject may use the same mark, and
@@ -63,7 +62,4 @@ func (k *keys) mark(partition int, subject, mark string) string {
 	return k.index(partition) + "!" + hex.EncodeToString(digest[:16])
 }
 
-func (k *keys) index(partition int) string {
-	head := k.heads[partition]
-	return head[:len(head)-1]
-}
+func (k *keys) index(partition int) string { return k.indexes[partition] }

@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -91,14 +92,12 @@ func (m *masters) refresh() {
 		if err != nil {
 			return // the old table is good enough
 		}
-		if byMaster[master] == nil {
-			byMaster[master] = m.byMaster[master]
-			if byMaster[master] == nil {
-				byMaster[master] = m.newBatcher()
-				byMaster[master].changed = m.logged(master.Options().Addr)
-			}
+		b := cmp.Or(byMaster[master], m.byMaster[master])
+		if b == nil {
+			b = m.newBatcher()
+			b.changed = m.logged(master.Options().Addr)
 		}
-		table[p] = byMaster[master]
+		table[p], byMaster[master] = b, b
 	}
 	for master, b := range m.byMaster {
 		if byMaster[master] == nil {
