@@ -28,9 +28,8 @@ import (
 type fleet struct {
 	dir      string // the settings, petstore.yaml, and a SQLite database are here
 	database string // the setting
-	redis    *sharedRedis
-	replicas []*process // those that run
-	decided  uint64     // decisions without Redis of replicas that have ended
+	replicas []*process
+	decided  uint64 // decisions without Redis of replicas that have ended
 }
 
 // onEachDatabase runs a test with each database that replicas can share.
@@ -53,12 +52,12 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
 // newFleet starts three replicas at once, with settings in addition to those that they share.
 func newFleet(t *testing.T, databaseName, settings string) *fleet {
 	t.Helper()
-	f := &fleet{dir: t.TempDir(), database: databaseName, redis: startRedis(t)}
+	f := &fleet{dir: t.TempDir(), database: databaseName}
 	writeFile(t, f.dir, "petstore.yaml", fmt.Sprintf(`
 database: %q
 redis: redis://%s
 drain_delay: 1s
-%s`, databaseName, f.redis.addr, settings))
+%s`, databaseName, startRedis(t), settings))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range 3 {
@@ -94,17 +93,6 @@ func TestReplicas(t *testing.T) {
 			t.Run(promise.name, func(t *testing.T) { promise.test(f, t) })
 		}
 	})
-}
-
-// start starts one more replica.
-func (f *fleet) start(t *testing.T) *process {
-	t.Helper()
-	p := f.launch(t)
-	if p == nil {
-		t.FailNow()
-	}
-	f.replicas = append(f.replicas, p)
-	return p
 }
 
 // launch starts a replica without adding it to the fleet. It returns nil if that fails. It may be
@@ -144,20 +132,15 @@ func (f *fleet) fallbacks(t *testing.T) uint64 {
 	t.Helper()
 	n := f.decided
 	for _, p := range f.replicas {
-		n += p.failover(t, "fallbacks_total")
+		n += fallbacksIn(mustAsk(t, 200, "GET", p.admin+"/metrics", "", "").body)
 	}
 	return n
 }
 
-// failover returns a metric of how a replica does without Redis.
-func (p *process) failover(t *testing.T, name string) uint64 {
-	t.Helper()
-	return failoverIn(mustAsk(t, 200, "GET", p.admin+"/metrics", "", "").body, name)
-}
-
-func failoverIn(metrics []byte, name string) (n uint64) {
+// fallbacksIn returns how many requests a replica with these metrics decided without Redis.
+func fallbacksIn(metrics []byte) (n uint64) {
 	for line := range strings.Lines(string(metrics)) {
-		if strings.HasPrefix(line, "gatehouse_failover_"+name) {
+		if strings.HasPrefix(line, "gatehouse_failover_fallbacks_total") {
 			value, _ := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
 			n += uint64(value)
 		}
@@ -165,24 +148,8 @@ func failoverIn(metrics []byte, name string) (n uint64) {
 	return n
 }
 
-// usesRedis reports whether a replica decides with Redis, which has all its usage.
-func (p *process) usesRedis(t *testing.T) bool {
-	t.Helper()
-	ready := string(mustAsk(t, 200, "GET", p.admin+"/readyz", "", "").body)
-	return strings.Contains(ready, `"limits":"ok"`) && p.failover(t, "pending") == 0
-}
-
 // restart ends a replica the gentle way, and starts one instead of it.
 func (f *fleet) restart(t *testing.T, i int) {
-	t.Helper()
-	f.stop(t, i)
-	f.start(t)
-	last := len(f.replicas) - 1
-	f.replicas[i], f.replicas = f.replicas[last], f.replicas[:last]
-}
-
-// stop ends a replica the gentle way. Its place stays empty.
-func (f *fleet) stop(t *testing.T, i int) {
 	t.Helper()
 	p := f.replicas[i]
 	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
@@ -193,11 +160,14 @@ func (f *fleet) stop(t *testing.T, i int) {
 		if err != nil {
 			break
 		}
-		decided = max(decided, failoverIn(a.body, "fallbacks_total")) // in the end it has no metrics
+		decided = max(decided, fallbacksIn(a.body)) // in the end it has no metrics
 		time.Sleep(10 * time.Millisecond)
 	}
 	f.decided += decided
 	must(t, p.wait())
+	if f.replicas[i] = f.launch(t); f.replicas[i] == nil {
+		t.FailNow()
+	}
 }
 
 // stopAll ends all replicas at once, the gentle way.
@@ -259,26 +229,15 @@ func adminListen(p *process) string {
 	return "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
 }
 
-// A sharedRedis is the Redis of several replicas: redis-server if the machine has it, with
-// an append-only file, and otherwise one in this process.
-type sharedRedis struct {
-	addr string
-	kill func() // SIGKILL, or as good as that
-	back func() // starts it again at the same address, with what it had
-}
-
-// startRedis starts a Redis that ends with the test.
-func startRedis(t *testing.T) *sharedRedis {
+// startRedis starts the Redis of several replicas, which ends with the test: redis-server if
+// the machine has it, and otherwise one in this process. It returns the address.
+func startRedis(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Log("redis-server is not on this machine, so miniredis is used")
-		m := miniredis.RunT(t)
-		return &sharedRedis{addr: m.Addr(), kill: m.Close, back: func() {
-			must(t, m.Restart())
-		}}
+		return miniredis.RunT(t).Addr()
 	}
-	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no") // a slow disk must not delay it
-	return &sharedRedis{addr: s.Addr, kill: s.Kill, back: s.Restart}
+	return redistest.Start(t).Addr
 }
 
 // checkFleet fails unless each replica lists each acknowledged pet, and no others except
