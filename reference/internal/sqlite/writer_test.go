@@ -138,22 +138,6 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 	}
 }
 
-// A caller that has given up before stores nothing.
-func TestCallersThatHaveGivenUp(t *testing.T) {
-	s := openTest(t)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 100 {
-		err := s.write(ended, "test", func(context.Context) error {
-			t.Error("the write is run")
-			return nil
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("the write = %v, want that its context has ended", err)
-		}
-	}
-}
-
 // A caller that gives up while it waits stores nothing. A write that is under way tells its
 // outcome, although its caller has given up, and Close waits for it.
 func TestCallersThatGiveUp(t *testing.T) {
