@@ -73,6 +73,32 @@ func TestFullDisk(t *testing.T) {
 	checkLeft(t, older, "fill", "pets.db")
 }
 
+// A store whose disk becomes full refuses what it cannot keep, serves what it has, and goes on by
+// itself once there is room.
+func TestADiskThatBecomesFull(t *testing.T) {
+	dir := mount(t, 512)
+	s := open(t, filepath.Join(dir, "pets.db"), sqlite.Options{})
+	fillUp(t, dir, 64<<10)
+	stored := 0
+	for {
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: strings.Repeat("x", 255)})
+		if err == nil {
+			stored++
+			continue
+		}
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") || stored == 0 {
+			t.Errorf("after %d pets, CreatePet on a full disk = %v, want ErrUnavailable and that it says so", stored, err)
+		}
+		break
+	}
+	pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: store.MaxList})
+	if err := errors.Join(err, s.Ping(t.Context())); err != nil || len(pets) != stored {
+		t.Errorf("on a full disk there are %d pets (%v), want the %d that were acknowledged", len(pets), err, stored)
+	}
+	must(t, os.Remove(filepath.Join(dir, "fill")))
+	addPet(t, s, "Rex")
+}
+
 // A restore for which there is no room changes nothing, wherever it fails.
 func TestRestoreOnAFullDisk(t *testing.T) {
 	path, _ := filled(t)
