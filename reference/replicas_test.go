@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,10 +16,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/animalstore/gatehouse/internal/redistest"
-	"github.com/animalstore/gatehouse/internal/testenv"
-	"github.com/animalstore/gatehouse/reference/internal/database"
-	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A fleet is replicas of the server: processes with one database, one Redis and the same
@@ -30,23 +25,6 @@ type fleet struct {
 	database string // the setting
 	replicas []*process
 	decided  uint64 // decisions without Redis of replicas that have ended
-}
-
-// onEachDatabase runs a test with each database that replicas can share.
-func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
-	t.Parallel()
-	for name, open := range map[string]func(t *testing.T) string{
-		"SQLite":     func(*testing.T) string { return "petstore.db" },
-		"PostgreSQL": func(t *testing.T) string { return postgrestest.Database(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			if name != "SQLite" {
-				testenv.Long(t, "starts replicas again, on another database")
-			}
-			t.Parallel()
-			test(t, open(t))
-		})
-	}
 }
 
 // newFleet starts three replicas at once, with settings in addition to those that they share.
@@ -74,25 +52,6 @@ drain_delay: 1s
 		t.FailNow()
 	}
 	return f
-}
-
-// Replicas that share everything behave as one server.
-func TestReplicas(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, database, "anonymous: [1000000/minute]\npenalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n")
-		for _, promise := range []struct {
-			name string
-			test func(*fleet, *testing.T)
-		}{
-			{"make one first key when they start together", (*fleet).testFirstKey},
-			{"see each pet", (*fleet).testPets},
-			{"see changes of keys", (*fleet).testChangesOfKeys},
-			{"admit the limit exactly", (*fleet).testLimit},
-			{"share bans", (*fleet).testBan},
-		} {
-			t.Run(promise.name, func(t *testing.T) { promise.test(f, t) })
-		}
-	})
 }
 
 // launch starts a replica without adding it to the fleet. It returns nil if that fails. It may be
@@ -180,19 +139,6 @@ func (f *fleet) stopAll(t *testing.T) {
 	}
 	wg.Wait()
 	must(t, errors.Join(errs...))
-}
-
-// openStore opens the database of the fleet, as a command does.
-func (f *fleet) openStore(t *testing.T) store.Store {
-	t.Helper()
-	name := f.database
-	if !database.IsPostgres(name) {
-		name = filepath.Join(f.dir, name)
-	}
-	db, err := database.Open(t.Context(), name, database.Options{})
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	return db
 }
 
 // undisturbed runs a scenario until Redis has made every decision in it, and then checks

@@ -3,16 +3,19 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
-// A crowd is clients that send the same request at once.
+// A crowd is clients that list pets with one key at once.
 type crowd struct {
-	call
-	charged int // the status of a request that is charged: 200, or 401 without a key
+	key string
 
 	mu       sync.Mutex
 	admitted int
@@ -35,7 +38,7 @@ func (c *crowd) run(t *testing.T, replicas []*process, clients, each int) {
 }
 
 func (c *crowd) one(t *testing.T, base string, before int64) (remaining int64) {
-	a, err := c.send(t.Context(), base)
+	a, err := call{key: c.key}.send(t.Context(), base)
 	if err != nil {
 		t.Error(err)
 		return before
@@ -50,7 +53,7 @@ func (c *crowd) one(t *testing.T, base string, before int64) (remaining int64) {
 		c.rose = append(c.rose, fmt.Sprintf("from %d to %d", before, remaining))
 	}
 	switch a.status {
-	case c.charged:
+	case http.StatusOK:
 		c.admitted++
 	case http.StatusTooManyRequests:
 		c.denied++
@@ -60,17 +63,16 @@ func (c *crowd) one(t *testing.T, base string, before int64) (remaining int64) {
 	return remaining
 }
 
-// testLimit sends more requests than the quotas of an owner with two keys, and of a key
-// with a limit of its own, allow.
-func (f *fleet) testLimit(t *testing.T) {
+// Replicas with one Redis admit the limit exactly, however many requests of an owner with two keys,
+// and of a key with a limit of its own, they get. However many replicas deny a client at once, it
+// gets one ban, and each of them knows it.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "petstore.db", "penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n")
 	f.undisturbed(t, func(owner string) func() {
 		one, other := f.key(t, owner, "90/8784h"), f.key(t, owner, "90/8784h")
 		limited := f.key(t, "limited "+owner, "90/8784h", "--limit=25/8784h")
-		crowds := []*crowd{
-			{call: call{key: one}, charged: 200},
-			{call: call{key: other}, charged: 200},
-			{call: call{key: limited}, charged: 200},
-		}
+		crowds := []*crowd{{key: one}, {key: other}, {key: limited}}
 		var wg sync.WaitGroup
 		for _, c := range crowds {
 			wg.Go(func() { c.run(t, f.replicas, 6, 12) })
@@ -88,11 +90,24 @@ func (f *fleet) testLimit(t *testing.T) {
 				if len(c.rose) > 0 {
 					t.Errorf("clients saw that what remains in a window rose: %v", c.rose)
 				}
-				f.allAnswer(t, c.call, http.StatusTooManyRequests)
 			}
 			f.checkUsed(t, limited, 25)
 		}
 	})
+
+	c := &crowd{key: f.key(t, "bob", "10/8784h")}
+	c.run(t, f.replicas, 8, 10)
+	for _, p := range f.replicas {
+		var bans []admin.Ban
+		must(t, json.Unmarshal([]byte(f.petstore(t, "bans", "list", "--json", adminListen(p))), &bans))
+		bans = slices.DeleteFunc(bans, func(b admin.Ban) bool { return b.Owner != "bob" })
+		if len(bans) != 1 || bans[0].Level != 1 {
+			t.Errorf("the bans of the owner are %+v, want one, the first", bans)
+		}
+		if a := (call{key: c.key}).mustSend(t, 429, p.api); a.code() != "api_key_banned" {
+			t.Errorf("a replica answers an owner that is banned with %s", a.code())
+		}
+	}
 }
 
 // With redis_shares, replicas admit at most the limit, count what they admitted in the end,
@@ -103,7 +118,7 @@ func TestReplicasWithShares(t *testing.T) {
 	const limit = 600
 	f.undisturbed(t, func(owner string) func() {
 		key := f.key(t, owner, "600/8784h")
-		c := &crowd{call: call{key: key}, charged: 200}
+		c := &crowd{key: key}
 		c.run(t, f.replicas, 6, 80)
 		denied := c.denied
 		f.restart(t, 0)

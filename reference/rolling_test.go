@@ -3,48 +3,62 @@
 package main_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
 // Each replica is restarted under load. No request fails, no pet, no use and no count is
 // lost, and no quota is exceeded.
 func TestRollingRestart(t *testing.T) {
 	testenv.Long(t, "restarts every server in turn")
-	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, database, "")
-		reader := f.roomyKey(t, "reader")
-		f.undisturbed(t, func(owner string) func() {
-			before := len(petIDs(t, f.replicas[0], reader))
-			limited := f.key(t, "limited "+owner, "60/8784h")
-			load := startTraffic(t, f.roomyKey(t, owner), 4, f.replicas...)
-			few := &crowd{call: call{key: limited}, charged: 200}
-			for i := range f.replicas {
-				few.run(t, f.replicas, 3, 8)
-				load.flows(t, 50)
-				f.restart(t, i)
-				load.send(f.replicas...)
-			}
+	t.Parallel()
+	for name, open := range map[string]func(t testing.TB) string{
+		"SQLite":     func(testing.TB) string { return filepath.Join(t.TempDir(), "petstore.db") },
+		"PostgreSQL": postgrestest.Database,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRollingRestart(t, newFleet(t, open(t), ""))
+		})
+	}
+}
+
+func testRollingRestart(t *testing.T, f *fleet) {
+	t.Helper()
+	reader := f.roomyKey(t, "reader")
+	f.undisturbed(t, func(owner string) func() {
+		before := len(petIDs(t, f.replicas[0], reader))
+		limited := f.key(t, "limited "+owner, "60/8784h")
+		load := startTraffic(t, f.roomyKey(t, owner), 4, f.replicas...)
+		few := &crowd{key: limited}
+		for i := range f.replicas {
 			few.run(t, f.replicas, 3, 8)
 			load.flows(t, 50)
-			load.stop()
-			return func() {
-				t.Helper()
-				t.Logf("%d requests, %d pets, %d requests of the deprecated operation", load.admitted, len(load.pets), load.retired)
-				for _, failed := range load.failed {
-					t.Errorf("%s %s failed: %s", failed.method, failed.path, failed.text)
-				}
-				if few.admitted != 60 {
-					t.Errorf("%d requests of the limited owner were admitted, want 60", few.admitted)
-				}
-				load.checkFleet(t, f, reader, before)
-				f.checkUsed(t, load.key, load.admitted)
-				f.stopAll(t)
-				checkCounts(t, f, owner, load)
+			f.restart(t, i)
+			load.send(f.replicas...)
+		}
+		few.run(t, f.replicas, 3, 8)
+		load.flows(t, 50)
+		load.stop()
+		return func() {
+			t.Helper()
+			t.Logf("%d requests, %d pets, %d requests of the deprecated operation", load.admitted, len(load.pets), load.retired)
+			for _, failed := range load.failed {
+				t.Errorf("%s %s failed: %s", failed.method, failed.path, failed.text)
 			}
-		})
+			if few.admitted != 60 {
+				t.Errorf("%d requests of the limited owner were admitted, want 60", few.admitted)
+			}
+			load.checkFleet(t, f, reader, before)
+			f.checkUsed(t, load.key, load.admitted)
+			f.stopAll(t)
+			checkCounts(t, f, owner, load)
+		}
 	})
 }
 
@@ -52,7 +66,9 @@ func TestRollingRestart(t *testing.T) {
 // have ended.
 func checkCounts(t *testing.T, f *fleet, owner string, load *traffic) {
 	t.Helper()
-	db := f.openStore(t)
+	db, err := database.Open(t.Context(), f.database, database.Options{})
+	must(t, err)
+	defer db.Close()
 	days, err := db.ListDailyUse(t.Context(), owner, time.Time{})
 	must(t, err)
 	allowed := int64(0)
