@@ -185,14 +185,3 @@ func startRedis(t *testing.T) string {
 	}
 	return redistest.Start(t).Addr
 }
-
-// checkFleet fails unless each replica lists each acknowledged pet, and no others except
-// those that were there before.
-func (l *traffic) checkFleet(t *testing.T, f *fleet, reader string, before int) {
-	t.Helper()
-	for i, p := range f.replicas {
-		if stored := l.checkStored(t, p, reader); stored-before != len(l.pets) {
-			t.Errorf("replica %d has %d pets, want %d: one for each that was acknowledged", i+1, stored-before, len(l.pets))
-		}
-	}
-}

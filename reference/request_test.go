@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,11 +154,6 @@ func (c call) mustSend(t *testing.T, status int, base string) answer {
 	return a
 }
 
-// remaining returns X-RateLimit-Remaining.
-func (a answer) remaining() (int64, error) {
-	return strconv.ParseInt(a.header.Get("X-RateLimit-Remaining"), 10, 64)
-}
-
 // code returns the code of an error.
 func (a answer) code() string {
 	var e struct{ Code string }
@@ -167,11 +161,4 @@ func (a answer) code() string {
 		return err.Error()
 	}
 	return e.Code
-}
-
-// petID returns the ID of the pet of a response.
-func (a answer) petID() (int64, error) {
-	var pet struct{ ID int64 }
-	err := json.Unmarshal(a.body, &pet)
-	return pet.ID, err
 }

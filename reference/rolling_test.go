@@ -54,7 +54,11 @@ func testRollingRestart(t *testing.T, f *fleet) {
 			if few.admitted != 60 {
 				t.Errorf("%d requests of the limited owner were admitted, want 60", few.admitted)
 			}
-			load.checkFleet(t, f, reader, before)
+			for i, p := range f.replicas {
+				if stored := load.checkStored(t, p, reader); stored-before != len(load.pets) {
+					t.Errorf("replica %d has %d pets, want %d: one for each that was acknowledged", i+1, stored-before, len(load.pets))
+				}
+			}
 			f.checkUsed(t, load.key, load.admitted)
 			f.stopAll(t)
 			checkCounts(t, f, owner, load)
