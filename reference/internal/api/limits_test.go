@@ -25,37 +25,6 @@ func fieldsOf(resp *contract.Response) fields {
 	return fields{resp.Int("X-RateLimit-Limit"), resp.Int("X-RateLimit-Remaining"), resp.Int("X-RateLimit-Reset") - minute}
 }
 
-func TestQuota(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	c := s.with(s.key(t, "small", "enterprise", "3/minute", "5/day"))
-	const midnight = 12 * 60 * 60
-	for i, step := range []struct {
-		later      time.Duration // than the step before
-		status     int
-		want       fields
-		retryAfter string
-	}{
-		{0, 200, fields{3, 2, 60}, ""},
-		{0, 200, fields{3, 1, 60}, ""},
-		{0, 200, fields{3, 0, 60}, ""},
-		{0, 429, fields{3, 0, 60}, "55"},
-		{55 * time.Second, 200, fields{5, 1, midnight}, ""},
-		{0, 200, fields{5, 0, midnight}, ""},
-		{0, 429, fields{5, 0, midnight}, "43140"}, // the minute is not used up, the day is
-		{43140 * time.Second, 200, fields{3, 2, midnight + 60}, ""},
-	} {
-		s.clock.advance(step.later)
-		resp := c.Get(t, "/v1/pets")
-		if got := resp.Header.Get("Retry-After"); resp.StatusCode != step.status || got != step.retryAfter {
-			t.Errorf("step %d: status %d with Retry-After %q, want %d with %q", i+1, resp.StatusCode, got, step.status, step.retryAfter)
-		}
-		if d := cmp.Diff(step.want, fieldsOf(resp)); d != "" {
-			t.Errorf("step %d: the fields (-want +got):\n%s", i+1, d)
-		}
-	}
-}
-
 // Callers without a valid key are counted by their network, and never against
 // anybody's key.
 func TestAnonymousCallers(t *testing.T) {
