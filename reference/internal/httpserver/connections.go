@@ -3,7 +3,6 @@ package httpserver
 import (
 	"container/list"
 	"crypto/tls"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -29,11 +28,10 @@ type Stats struct {
 // idle until its first header section has been read.
 type connections struct {
 	net.Listener
-	logger *slog.Logger
 
 	mu       sync.Mutex
 	room     *sync.Cond // signals that a connection became idle or closed, a limit changed, or the listener closed
-	limits   limits
+	options  Options    // for the limits
 	open     map[net.Conn]*connection
 	idle     list.List            // of net.Conn; the one that has been idle for longest is in front
 	networks map[netip.Prefix]int // open connections of each; no zeros
@@ -46,15 +44,8 @@ type connection struct {
 	idle    *list.Element // nil: a request is running
 }
 
-// limits are how many connections may be open, in total and for each network other
-// than the proxies'.
-type limits struct {
-	max, perNetwork int
-	proxies         []netip.Prefix
-}
-
-func limitConnections(l net.Listener, to limits, logger *slog.Logger) *connections {
-	c := &connections{Listener: l, logger: logger, limits: to, open: make(map[net.Conn]*connection), networks: make(map[netip.Prefix]int)}
+func limitConnections(l net.Listener, o Options) *connections {
+	c := &connections{Listener: l, options: o, open: make(map[net.Conn]*connection), networks: make(map[netip.Prefix]int)}
 	c.room = sync.NewCond(&c.mu)
 	return c
 }
@@ -75,11 +66,11 @@ func (c *connections) Accept() (net.Conn, error) {
 func (c *connections) admit(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	network := c.limits.networkOf(conn)
+	network := c.options.networkOf(conn)
 	if network.IsValid() {
-		if c.networks[network] >= c.limits.perNetwork {
+		if c.networks[network] >= c.options.MaxConnsPerNetwork {
 			c.stats.Refused++
-			c.warn("refused a connection, because its network has too many", "max_connections_per_network", c.limits.perNetwork,
+			c.warn("refused a connection, because its network has too many", "max_connections_per_network", c.options.MaxConnsPerNetwork,
 				"network", network.String())
 			return false
 		}
@@ -92,7 +83,7 @@ func (c *connections) admit(conn net.Conn) bool {
 // makeRoom closes idle connections until not too many are open. It waits while none is
 // idle, and gives newest up if the listener closes meanwhile. The caller holds c.mu.
 func (c *connections) makeRoom(newest net.Conn) bool {
-	for waited := false; len(c.open) > c.limits.max; {
+	for waited := false; len(c.open) > c.options.MaxConns; {
 		switch longest := c.idle.Front(); {
 		case c.closed:
 			c.remove(newest)
@@ -102,12 +93,12 @@ func (c *connections) makeRoom(newest net.Conn) bool {
 			c.remove(conn)
 			conn.Close()
 			c.stats.Evicted++
-			c.warn("closed an idle connection, to accept a new one", "max_connections", c.limits.max)
+			c.warn("closed an idle connection, to accept a new one", "max_connections", c.options.MaxConns)
 		default:
 			if !waited {
 				waited = true
 				c.stats.Waited++
-				c.warn("a new connection has to wait, because every open one has a running request", "max_connections", c.limits.max)
+				c.warn("a new connection has to wait, because every open one has a running request", "max_connections", c.options.MaxConns)
 			}
 			c.room.Wait()
 		}
@@ -118,7 +109,7 @@ func (c *connections) makeRoom(newest net.Conn) bool {
 // warn logs what a limit has caused. Clients can cause it in any number; the log sums such
 // lines.
 func (c *connections) warn(message, setting string, limit int, more ...any) {
-	c.logger.Warn("http server", append([]any{"message", message, "setting", setting, "limit", limit}, more...)...)
+	c.options.Logger.Warn("http server", append([]any{"message", message, "setting", setting, "limit", limit}, more...)...)
 }
 
 // remove forgets a connection, if it is open. The caller holds c.mu.
@@ -167,10 +158,10 @@ func (c *connections) stateChanged(conn net.Conn, state http.ConnState) {
 
 // setLimits changes the limits. Connections over a lower limit are closed when the next one
 // arrives; see makeRoom.
-func (c *connections) setLimits(to limits) {
+func (c *connections) setLimits(o Options) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.limits = to
+	c.options = o
 	c.room.Signal()
 }
 
@@ -194,13 +185,13 @@ func (c *connections) Stats() Stats {
 
 // networkOf returns the network of a connection, or zero if it is not limited by
 // network: clients on this machine and trusted proxies.
-func (l limits) networkOf(conn net.Conn) netip.Prefix {
+func (o Options) networkOf(conn net.Conn) netip.Prefix {
 	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}
 	}
 	addr := tcp.AddrPort().Addr().Unmap()
-	if addr.IsLoopback() || slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+	if addr.IsLoopback() || slices.ContainsFunc(o.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return netip.Prefix{}
 	}
 	return clientip.Network(addr)

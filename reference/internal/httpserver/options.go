@@ -62,8 +62,3 @@ func (o Options) withDefaults() Options {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
-
-// limits returns the limits on connections.
-func (o Options) limits() limits {
-	return limits{max: o.MaxConns, perNetwork: o.MaxConnsPerNetwork, proxies: o.TrustedProxies}
-}

@@ -81,7 +81,7 @@ func (s *Server) Reload(handler http.Handler, o Options) error {
 		return err
 	}
 	if s.connections != nil {
-		s.connections.setLimits(o.limits())
+		s.connections.setLimits(o)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (s *Server) start(base context.Context, l net.Listener) *http.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.options
-	s.connections = limitConnections(l, o.limits(), o.Logger)
+	s.connections = limitConnections(l, o)
 	hs := &http.Server{
 		Handler: http.HandlerFunc(s.serveCurrent),
 		// The handler answers OPTIONS *, with its header fields.
