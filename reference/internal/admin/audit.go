@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,10 +38,7 @@ type audited struct {
 // Ban implements [engine.Banner].
 func (l audited) Ban(ctx context.Context, subject string, length time.Duration, reason string) error {
 	err := l.Limiter.Ban(ctx, subject, length, reason)
-	detail := `length="` + length.String() + `"`
-	if reason != "" {
-		detail += " reason=" + strconv.Quote(reason)
-	}
+	detail := store.Detail("length", length.String(), "reason", reason)
 	l.record(ctx, store.AuditEntry{Action: store.BanStart, Target: subject, Detail: detail}, "banned", err)
 	return err
 }
