@@ -14,6 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // MaxTarget is the length of the longest request target in bytes. The server must
@@ -26,7 +27,7 @@ const maxBody = 64 << 10
 type api struct {
 	Config
 	errors *apierror.Responder
-	newPet *jsonbody.Body[newPet]
+	newPet *jsonbody.Body[store.NewPet] // the schema in the document decides which are valid
 	pages  *pageCache
 
 	pageLimit openapi.Range // of the parameter limit
@@ -59,7 +60,7 @@ func New(c Config) (http.Handler, error) {
 	if a.pageLimit, err = openapi.Limit(document); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a.newPet, err = jsonbody.New[newPet](document, openapi.NewPetSchema, jsonbody.Options{MaxBytes: maxBody})
+	a.newPet, err = jsonbody.New[store.NewPet](document, openapi.NewPetSchema, jsonbody.Options{MaxBytes: maxBody})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

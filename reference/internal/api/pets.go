@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,22 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-// newPet is the body of createPet. The schema in the OpenAPI document decides which
-// bodies are valid.
-type newPet struct {
-	Name       string       `json:"name"`
-	CategoryID int64        `json:"categoryId"`
-	Status     store.Status `json:"status"`
-}
-
-// pet is a pet in a response.
-type pet struct {
-	ID         int64        `json:"id"`
-	Name       string       `json:"name"`
-	CategoryID int64        `json:"categoryId"`
-	Status     store.Status `json:"status"`
-}
 
 // codePetNotFound is one of the error codes that only this API has.
 const codePetNotFound apierror.Code = "pet_not_found"
@@ -62,11 +47,7 @@ const minCompressed = 1400
 
 // newListPage returns the page for a query that found these pets.
 func newListPage(q store.ListQuery, found []store.Pet, more bool) (*page, error) {
-	list := make([]pet, len(found))
-	for i, p := range found {
-		list[i] = pet(p)
-	}
-	body, err := encode(list)
+	body, err := encode(found)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +92,11 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if hasPreconditions(r) {
 		return errPrecondition // rather than to add a pet that the client may not want now
 	}
-	stored, replayed, err := a.storePet(ctx, r, store.NewPet(wanted), key)
+	stored, replayed, err := a.storePet(ctx, r, wanted, key)
 	if err != nil {
 		return err
 	}
-	body, err := encode(pet(stored))
+	body, err := encode(stored)
 	if err != nil {
 		return err
 	}
@@ -133,7 +114,7 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 
 // getPet serves GET /v1/pets/{petId}.
 func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	id, ok := parsePetID(r.PathValue("petId"))
+	id, ok := parseInt(r.PathValue("petId"), 1, math.MaxInt64) // a pet has one path
 	if !ok {
 		return errNoPet
 	}
@@ -142,7 +123,7 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 		if err != nil {
 			return nil, err
 		}
-		body, err := encode(pet(stored))
+		body, err := encode(stored)
 		return newPage(body, ""), err
 	})
 	switch {
@@ -152,15 +133,4 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 		return err
 	}
 	return page.serve(w, r)
-}
-
-// parsePetID parses a positive decimal int64 in its canonical form, because a pet has one
-// path. The segment is decoded and may contain anything.
-func parsePetID(text string) (id int64, ok bool) {
-	const maxDigits = 19
-	if text == "" || len(text) > maxDigits || text[0] < '1' || text[0] > '9' {
-		return 0, false // ParseInt accepts signs and leading zeros
-	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	return id, err == nil
 }

@@ -32,7 +32,8 @@ func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
 		return q, err
 	}
 	if text, ok := values["limit"]; ok {
-		if q.Limit, ok = parseInt(text, limit.Min, limit.Max); !ok {
+		n, ok := parseInt(text, int64(limit.Min), int64(limit.Max))
+		if q.Limit = int(n); !ok {
 			return q, invalidParameter(fmt.Sprintf("The parameter limit must be an integer from %d to %d.", limit.Min, limit.Max))
 		}
 	}
@@ -86,13 +87,14 @@ func parseQuery(raw string) (map[string]string, error) {
 	return known, nil
 }
 
-// parseInt parses a canonical decimal integer: digits without leading zeros.
-// [strconv.Atoi] accepts +5 and 05 too.
-func parseInt(text string, lowest, highest int) (n int, ok bool) {
-	if text == "" || text[0] < '1' || text[0] > '9' {
+// parseInt parses a positive decimal integer in its canonical form: digits without leading
+// zeros. [strconv.ParseInt] accepts +5 and 05 too.
+func parseInt(text string, lowest, highest int64) (n int64, ok bool) {
+	const maxDigits = 19
+	if text == "" || len(text) > maxDigits || text[0] < '1' || text[0] > '9' {
 		return 0, false
 	}
-	n, err := strconv.Atoi(text)
+	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && lowest <= n && n <= highest
 }
 

@@ -22,11 +22,11 @@ func (s Status) Valid() bool {
 	return s == Available || s == Pending || s == Sold
 }
 
-// A NewPet is a pet that has not been stored yet.
+// A NewPet is a pet that has not been stored yet, as the API reads it from JSON.
 type NewPet struct {
-	Name       string // 1 to MaxText code points of UTF-8, no control characters
-	CategoryID int64  // any value
-	Status     Status // empty: Available
+	Name       string `json:"name"`       // 1 to MaxText code points of UTF-8, no control characters
+	CategoryID int64  `json:"categoryId"` // any value
+	Status     Status `json:"status"`     // empty: Available
 }
 
 // Validate returns an error that wraps [ErrInvalid] if p breaks a rule of its type.
@@ -40,12 +40,12 @@ func (p NewPet) Validate() error {
 	return nil
 }
 
-// A Pet is a stored pet.
+// A Pet is a stored pet, as the API writes it in JSON.
 type Pet struct {
-	ID         int64 // from 1; not reused, even after a pet was deleted
-	Name       string
-	CategoryID int64
-	Status     Status
+	ID         int64  `json:"id"` // from 1; not reused, even after a pet was deleted
+	Name       string `json:"name"`
+	CategoryID int64  `json:"categoryId"`
+	Status     Status `json:"status"`
 }
 
 // MaxList is the largest number of pets in one page.
