@@ -160,3 +160,10 @@ func (m *Minutely) Pass() (dropped int, ok bool) {
 	dropped, m.passed, m.dropped = m.dropped, now, 0
 	return dropped, true
 }
+
+// Reset lets the next message through.
+func (m *Minutely) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passed = time.Time{}
+}

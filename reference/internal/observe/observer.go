@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -29,8 +28,10 @@ type Observer struct {
 	tracers  trace.TracerProvider // samples everything
 	sampler  trace.Tracer         // decides which requests are traced; nil: none
 
-	requests requests
-	calls    calls
+	// requestDuration is http.server.request.duration of the semantic conventions. otelhttp
+	// has this metric too, but with the Host field among its attributes.
+	requestDuration metric.Float64Histogram
+	callDuration    metric.Float64Histogram // of the database
 
 	shutdown []func(context.Context) error
 	logger   *slog.Logger
@@ -81,7 +82,16 @@ func (o *Observer) createInstruments() (err error) {
 	if o.Telemetry, err = telemetry.New(o.meters); err != nil {
 		return err
 	}
-	return errors.Join(o.createRequests(), o.createCalls())
+	o.requestDuration, err = o.meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of HTTP server requests."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
+	if err != nil {
+		return err
+	}
+	o.callDuration, err = o.meter.Float64Histogram("petstore.store.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of calls of the database"),
+		metric.WithExplicitBucketBoundaries(0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
+	return err
 }
 
 // flushTimeout bounds how long the server waits at its end for the exporters.

@@ -17,10 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 )
 
-// requests measures requests: http.server.request.duration of the semantic conventions.
-// otelhttp has this metric too, but with the Host field among its attributes.
-type requests struct{ duration metric.Float64Histogram }
-
 // requestAttributes returns the attributes of a request. The route is a pattern of the API, ""
 // if none matched.
 func requestAttributes(method, route string, status int) metric.MeasurementOption {
@@ -32,13 +28,6 @@ func requestAttributes(method, route string, status int) metric.MeasurementOptio
 		attrs = append(attrs, attribute.String("http.route", route))
 	}
 	return metric.WithAttributeSet(attribute.NewSet(attrs...))
-}
-
-func (o *Observer) createRequests() (err error) {
-	o.requests.duration, err = o.meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of HTTP server requests."),
-		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
-	return err
 }
 
 // measure measures requests under the route that they have after they were served. A
@@ -56,7 +45,7 @@ func (o *Observer) measure(next http.Handler) http.Handler {
 		default:
 			status = http.StatusOK // net/http sends it for a handler that wrote nothing
 		}
-		o.requests.duration.Record(r.Context(), took, requestAttributes(knownMethod(r.Method), r.Pattern, status))
+		o.requestDuration.Record(r.Context(), took, requestAttributes(knownMethod(r.Method), r.Pattern, status))
 	})
 }
 
@@ -83,7 +72,7 @@ func (o *Observer) Handler(api http.Handler, client func(*http.Request) netip.Ad
 	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client})
 	return otelhttp.NewHandler(route(api), "petstore",
 		otelhttp.WithFilter(o.sampled),
-		otelhttp.WithMeterProvider(metricnoop.NewMeterProvider()), // see requests
+		otelhttp.WithMeterProvider(metricnoop.NewMeterProvider()), // see requestDuration
 		otelhttp.WithTracerProvider(o.tracers),
 		otelhttp.WithPropagators(propagation.TraceContext{}),
 		// A client could otherwise turn off the trace of its request, or turn it on.

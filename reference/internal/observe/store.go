@@ -18,26 +18,6 @@ const (
 	errorTypeKey = attribute.Key("error.type")
 )
 
-// calls measures calls of the database.
-type calls struct{ duration metric.Float64Histogram }
-
-// callAttributes returns the attributes of a call: a method of the store, and a type of error
-// or "".
-func callAttributes(operation, errorType string) metric.MeasurementOption {
-	attrs := []attribute.KeyValue{operationKey.String(operation)}
-	if errorType != "" {
-		attrs = append(attrs, errorTypeKey.String(errorType))
-	}
-	return metric.WithAttributeSet(attribute.NewSet(attrs...))
-}
-
-func (o *Observer) createCalls() (err error) {
-	o.calls.duration, err = o.meter.Float64Histogram("petstore.store.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of calls of the database"),
-		metric.WithExplicitBucketBoundaries(0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
-	return err
-}
-
 // running is a call that runs.
 type running struct {
 	*Observer
@@ -61,8 +41,12 @@ func (o *Observer) begin(ctx context.Context, operation string) (running, contex
 
 // end ends a call with the error that err points to.
 func (r *running) end(err *error) {
-	failure := errorType(*err)
-	r.calls.duration.Record(r.ctx, time.Since(r.begin).Seconds(), callAttributes(r.operation, failure))
+	took, failure := time.Since(r.begin).Seconds(), errorType(*err)
+	attrs := []attribute.KeyValue{operationKey.String(r.operation)}
+	if failure != "" {
+		attrs = append(attrs, errorTypeKey.String(failure))
+	}
+	r.callDuration.Record(r.ctx, took, metric.WithAttributeSet(attribute.NewSet(attrs...)))
 	if r.span == nil {
 		return
 	}

@@ -138,7 +138,7 @@ func (s *shared) probe(ctx context.Context) (err error) {
 // any request has failed.
 func (s *shared) err(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
-		return failing(err, s.mode)
+		return fmt.Errorf("Redis cannot be used; until it can, on_redis_failure: %s is in force: %w", s.mode, err)
 	}
 	if s.Open() {
 		return fmt.Errorf("limits are about to be shared through Redis again; until then on_redis_failure: %v is in force", s.mode)
