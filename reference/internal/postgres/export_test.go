@@ -16,7 +16,7 @@ func MigrateVersion(ctx context.Context, url string, files fs.FS) (from, to int6
 }
 
 // Migrations returns the files of the migrations.
-func Migrations() fs.FS { return ownMigrations() }
+func Migrations() fs.FS { return ownMigrations }
 
 // Connect makes connections until the pool has n.
 func (s *Store) Connect(ctx context.Context, n int) error {

@@ -17,13 +17,7 @@ import (
 //go:embed migrations
 var migrationFiles embed.FS
 
-func ownMigrations() fs.FS {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		panic(err) // the name is a constant
-	}
-	return files
-}
+var ownMigrations, _ = fs.Sub(migrationFiles, "migrations") // fails only for another kind of name
 
 // versionTable has the migrations that were applied. Its name belongs to this program,
 // because others use goose too.
@@ -38,7 +32,7 @@ const (
 // Migrate upgrades the schema of a database to the version of this program. It returns
 // the versions before, 0 for an empty database, and after.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
-	return migrate(ctx, url, ownMigrations())
+	return migrate(ctx, url, ownMigrations)
 }
 
 func migrate(ctx context.Context, url string, files fs.FS) (from, to int64, err error) {

@@ -127,7 +127,7 @@ var _ store.Store = (*Store)(nil)
 // If the database cannot be reached now, the error wraps [store.ErrUnavailable]. No error
 // has the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	return open(ctx, url, o.withDefaults(), ownMigrations())
+	return open(ctx, url, o.withDefaults(), ownMigrations)
 }
 
 func open(ctx context.Context, url string, o Options, files fs.FS) (*Store, error) {

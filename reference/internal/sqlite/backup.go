@@ -95,12 +95,12 @@ func (f file) verify(ctx context.Context, conn *sql.Conn) (r Report, err error) 
 		return r, err
 	}
 	for _, text := range []string{integrityText, referencesText} {
-		problems, err := allRows(ctx, conn, scanText, text)
-		if err != nil {
+		problem := "ok"
+		if err := conn.QueryRowContext(ctx, text).Scan(&problem); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return r, f.explain("check", err)
 		}
-		if len(problems) > 0 && problems[0] != "ok" {
-			return r, fmt.Errorf("database %s is damaged: %s", f.name, strings.Join(strings.Fields(problems[0]), " "))
+		if problem != "ok" {
+			return r, fmt.Errorf("database %s is damaged: %s", f.name, strings.Join(strings.Fields(problem), " "))
 		}
 	}
 	err = conn.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM keys)`).Scan(&r.Pets, &r.Keys)
@@ -117,11 +117,6 @@ const (
 	referencesText = `SELECT 'a row of ' || "table" || ' refers to a row of ' || "parent" || ' that does not exist'
 		FROM pragma_foreign_key_check LIMIT 1`
 )
-
-func scanText(row scanner) (text string, err error) {
-	err = row.Scan(&text)
-	return text, err
-}
 
 // copyTo writes a copy of the database, as of one instant, to a new file. The copy has its name
 // once it is complete.

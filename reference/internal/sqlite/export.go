@@ -29,7 +29,7 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		return err
 	}
 	defer db.Close()
-	_, latest, err := newProvider(db)
+	latest, err := latestVersion()
 	if err != nil {
 		return err
 	}
@@ -118,22 +118,41 @@ func exportTable(ctx context.Context, on *sql.Conn, name, columns string) (t sto
 			return t, err
 		}
 	}
-	t.Rows = eachRow(ctx, on, func(row scanner) ([]any, error) {
-		values, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
-		for i := range into {
-			into[i] = &values[i]
+	t.Rows = func(yield func([]any, error) bool) {
+		rows, err := on.QueryContext(ctx, "SELECT "+columns+" FROM "+name)
+		if err != nil {
+			yield(nil, err)
+			return
 		}
-		if err := row.Scan(into...); err != nil {
-			return nil, err
-		}
-		for i, column := range t.Columns {
-			if convert := conversions[column]; convert != nil {
-				if values[i], err = convert(values[i]); err != nil {
-					return nil, fmt.Errorf("table %s, column %s: %w", name, column, err)
-				}
+		defer rows.Close()
+		for rows.Next() {
+			row, err := exportRow(rows, name, t.Columns)
+			if !yield(row, err) || err != nil {
+				return
 			}
 		}
-		return values, nil
-	}, "SELECT "+columns+" FROM "+name)
+		if err := rows.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
 	return t, nil
+}
+
+// exportRow returns the values of a row of a table.
+func exportRow(rows *sql.Rows, table string, columns []string) (values []any, err error) {
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range into {
+		into[i] = &values[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return nil, err
+	}
+	for i, column := range columns {
+		if convert := conversions[column]; convert != nil {
+			if values[i], err = convert(values[i]); err != nil {
+				return nil, fmt.Errorf("table %s, column %s: %w", table, column, err)
+			}
+		}
+	}
+	return values, nil
 }

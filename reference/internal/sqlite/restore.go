@@ -238,10 +238,10 @@ func (f file) merge(ctx context.Context, db *sql.DB, next file, entry store.Audi
 }
 
 func mergeInto(ctx context.Context, tx *sql.Tx, e store.AuditEntry, r *Restored) (err error) {
-	if r.Added, err = allRows(ctx, tx, scanRestoredKey, fmt.Sprintf(onlyText, "main", "restored"), e.At.UnixMicro()); err != nil {
+	if r.Added, err = onlyIn(ctx, tx, "main", "restored", e.At); err != nil {
 		return err
 	}
-	if r.Unknown, err = allRows(ctx, tx, scanRestoredKey, fmt.Sprintf(onlyText, "restored", "main"), e.At.UnixMicro()); err != nil {
+	if r.Unknown, err = onlyIn(ctx, tx, "restored", "main", e.At); err != nil {
 		return err
 	}
 	for _, table := range []string{"keys", "audit"} {
@@ -266,9 +266,21 @@ func mergeInto(ctx context.Context, tx *sql.Tx, e store.AuditEntry, r *Restored)
 	return tx.QueryRowContext(ctx, "SELECT count(*) FROM restored.keys").Scan(&r.Keys)
 }
 
-func scanRestoredKey(row scanner) (k store.Key, err error) {
-	err = row.Scan(&k.ID, &k.Owner, &k.Name)
-	return k, err
+// onlyIn returns the keys of one database that are valid and that the other lacks.
+func onlyIn(ctx context.Context, tx *sql.Tx, one, other string, at time.Time) (keys []store.Key, err error) {
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(onlyText, one, other), at.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k store.Key
+		if err := rows.Scan(&k.ID, &k.Owner, &k.Name); err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, rows.Err()
 }
 
 // replaceContent copies the content of the file to another one, and replaces it by the

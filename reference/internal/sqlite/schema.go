@@ -17,35 +17,35 @@ import (
 var embedded embed.FS
 
 // migrations are the steps that make the schema. The first sets the applicationID.
-var migrations = folder("migrations/main")
+var migrations, _ = fs.Sub(embedded, "migrations/main") // fails only for another kind of name
 
 // applicationID is the application_id of a file of this program: "PETS".
 const applicationID int32 = 0x50455453
 
-func folder(name string) fs.FS {
-	files, err := fs.Sub(embedded, name)
-	if err != nil {
-		panic(err) // the name is a constant
-	}
-	return files
-}
-
-// newProvider returns the migrations for a database, and the version of the newest.
-func newProvider(db *sql.DB) (_ *goose.Provider, latest int64, err error) {
+// newProvider returns the migrations for a database.
+func newProvider(db *sql.DB) (*goose.Provider, error) {
 	// Goose's registry and its log are global, so they are not used.
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
-		return nil, 0, fmt.Errorf("read migrations: %w", err)
+		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	sources := provider.ListSources()
-	return provider, sources[len(sources)-1].Version, nil
+	return provider, nil
+}
+
+// latestVersion returns the version of the newest migration.
+func latestVersion() (int64, error) {
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		return 0, err
+	}
+	return goose.NumericComponent(names[len(names)-1])
 }
 
 // prepare upgrades the file to the newest version of the schema (to) from the one that it had,
 // 0 if it had none. It refuses a file of another kind and does not change it.
 func (f file) prepare(ctx context.Context, db *sql.DB, o Options) (from, to int64, err error) {
-	_, latest, err := newProvider(db)
+	latest, err := latestVersion()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -105,17 +105,6 @@ func (f file) inspect(ctx context.Context, conn *sql.Conn) (version int64, err e
 	return version, nil
 }
 
-// latestVersion returns the version of the newest migration.
-func latestVersion() (latest int64, err error) {
-	db, err := sql.Open("sqlite", ":memory:") // it is not used
-	if err != nil {
-		return 0, err
-	}
-	defer db.Close()
-	_, latest, err = newProvider(db)
-	return latest, err
-}
-
 // version returns the version of the schema, 0 if there is none yet. It refuses a file of
 // another program.
 func (f file) version(ctx context.Context, conn *sql.Conn) (version int64, err error) {
@@ -164,7 +153,11 @@ type Upgrade struct {
 // upgrade brings the schema of the file from a version to the newest, and returns the version
 // that it has reached.
 func (f file) upgrade(ctx context.Context, db *sql.DB, version int64) (reached int64, err error) {
-	provider, latest, err := newProvider(db)
+	provider, err := newProvider(db)
+	if err != nil {
+		return version, err
+	}
+	latest, err := latestVersion()
 	if err != nil {
 		return version, err
 	}
@@ -215,7 +208,7 @@ func inMemory(ctx context.Context, version int64) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // each connection would have a database of its own
-	provider, _, err := newProvider(db)
+	provider, err := newProvider(db)
 	if err == nil {
 		_, err = provider.UpTo(ctx, version)
 	}

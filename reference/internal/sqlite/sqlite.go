@@ -48,7 +48,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -274,7 +273,7 @@ func (p *prepared) row(ctx context.Context, text string, args []any, into ...any
 	return stmt.QueryRowContext(ctx, args...).Scan(into...)
 }
 
-// QueryContext is for [eachRow].
+// QueryContext implements [sqlkeys.DB].
 func (p *prepared) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	stmt, err := p.statement(ctx, text)
 	if err != nil {
@@ -291,45 +290,4 @@ func (p *prepared) close() error {
 		errs = append(errs, stmt.Close())
 	}
 	return errors.Join(errs...)
-}
-
-type querier interface {
-	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-}
-
-type scanner interface{ Scan(...any) error }
-
-// eachRow returns the rows of a query, which runs when they are iterated. After an error
-// there are no more.
-func eachRow[T any](ctx context.Context, on querier, scan func(scanner) (T, error), text string, args ...any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		rows, err := on.QueryContext(ctx, text, args...)
-		if err != nil {
-			yield(none, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			row, err := scan(rows)
-			if !yield(row, err) || err != nil {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(none, err)
-		}
-	}
-}
-
-// allRows returns the rows of a query. No rows are an empty slice.
-func allRows[T any](ctx context.Context, on querier, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
-	all := []T{}
-	for row, err := range eachRow(ctx, on, scan, text, args...) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, row)
-	}
-	return all, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -28,7 +27,6 @@ type writer struct {
 	jobs chan *job     // unbuffered: a job that was sent will be run
 	quit chan struct{} // closed to end the goroutine
 	done chan struct{} // closed when the goroutine has ended
-	once sync.Once
 }
 
 // A job is one atomic write.
@@ -83,7 +81,7 @@ func (w *writer) submit(ctx context.Context, j *job) error {
 
 // close waits for the running transaction and returns the connection to its pool.
 func (w *writer) close() error {
-	w.once.Do(func() { close(w.quit) })
+	close(w.quit)
 	<-w.done
 	return errors.Join(w.prepared.close(), w.conn.Close())
 }
