@@ -67,43 +67,6 @@ func TestReloadStatus(t *testing.T) {
 	}
 }
 
-// The server looks at the file once a second and loads it when it is the same twice. It
-// answers SIGHUP immediately.
-func TestReloaderLooksAtTheFile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "petstore.yaml")
-		put(t, file, "max_connections: 1")
-		hangUp := make(chan os.Signal, 1)
-		r, _ := testReloader(t, file, func(*config.Config) error { return nil })
-		r.hangUp = hangUp
-		stop := r.start(t.Context())
-		after := func(wait time.Duration, applied, refused int64) {
-			t.Helper()
-			time.Sleep(wait)
-			synctest.Wait()
-			if s := r.Status(); s.Applied != applied || s.Refused != refused {
-				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
-			}
-		}
-		after(10*watchPeriod, 0, 0)
-		put(t, file, "max_connections: 2")
-		after(watchPeriod, 0, 0)
-		after(watchPeriod, 1, 0)
-		after(10*watchPeriod, 1, 0)
-		put(t, file, "max_connections: -")
-		after(10*watchPeriod, 1, 1)
-		hangUp <- os.Interrupt
-		after(0, 1, 2)
-		put(t, file, "max_connections: 3")
-		hangUp <- os.Interrupt
-		after(0, 2, 2)
-		after(10*watchPeriod, 2, 2)
-		stop()
-		put(t, file, "max_connections: 4")
-		after(10*watchPeriod, 2, 2)
-	})
-}
-
 // A new certificate in the files of the old one is loaded within two seconds. Settings that were
 // refused because of their certificate are applied as soon as it can be loaded. Until then there
 // is one line in the log. A reload is also refused when the files of the certificate in force
