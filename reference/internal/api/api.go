@@ -104,21 +104,24 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, a.errors.Recover, a.Telemetry.Panics, middleware.SecurityHeaders,
 	}, headers, []middleware.Middleware{allowOrigins(a.CORSOrigins, limitUncharged)})
-	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
+	return middleware.Chain(choose(isForSite, limitUncharged(targets(site)), gated), front...), nil
 }
 
-// bypassGate sends requests for files that need no key to site and all others to
-// gated. A request that site would answer with an error, such as a 405, goes to gated
-// and is counted there.
-func bypassGate(site, gated http.Handler) http.Handler {
+// choose returns a handler that sends the requests for which a condition holds to one handler,
+// and all others to another one.
+func choose(condition func(*http.Request) bool, then, otherwise http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if requestInfoOf(r.Context()).route.site {
-			site.ServeHTTP(w, r)
+		if condition(r) {
+			then.ServeHTTP(w, r)
 			return
 		}
-		gated.ServeHTTP(w, r)
+		otherwise.ServeHTTP(w, r)
 	})
 }
+
+// isForSite reports whether a request is for a file that needs no key, and so bypasses the gate.
+// A request that the site would answer with an error, such as a 405, does not, and is counted.
+func isForSite(r *http.Request) bool { return requestInfoOf(r.Context()).route.site }
 
 // byPath sends paths below /v1 to service and all others to site, which answers 404
 // there.

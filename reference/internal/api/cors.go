@@ -29,14 +29,7 @@ func allowOrigins(origins []string, limitUncharged middleware.Middleware) middle
 	}).Handler
 	return func(next http.Handler) http.Handler {
 		calls := allow(next)
-		preflights := limitUncharged(calls)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if isPreflight(r) {
-				preflights.ServeHTTP(w, r)
-				return
-			}
-			calls.ServeHTTP(w, r)
-		})
+		return choose(isPreflight, limitUncharged(calls), calls)
 	}
 }
 

@@ -63,14 +63,7 @@ func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 func (a *api) chooseLimit(limit, limitUncharged middleware.Middleware) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		charged := limit(next)
-		notCharged := limitUncharged(a.peek(next, charged))
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if isUncharged(r) {
-				notCharged.ServeHTTP(w, r)
-				return
-			}
-			charged.ServeHTTP(w, r)
-		})
+		return choose(isUncharged, limitUncharged(a.peek(next, charged)), charged)
 	}
 }
 
