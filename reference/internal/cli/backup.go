@@ -35,10 +35,8 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	if isMissingFile(settings.Database) {
 		return fmt.Errorf("cannot back up: database %s does not exist; choose another with --database", settings.Database)
 	}
-	var report sqlite.Report
-	err = longWork(ctx, func(ctx context.Context) (err error) {
-		report, err = sqlite.Backup(ctx, settings.Database, c.File, sqlite.Options{})
-		return err
+	report, err := longWork(ctx, func(ctx context.Context) (sqlite.Report, error) {
+		return sqlite.Backup(ctx, settings.Database, c.File, sqlite.Options{})
 	})
 	switch {
 	case errors.Is(err, fs.ErrExist):

@@ -30,10 +30,10 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	}
 	name := database.Redacted(settings.Database)
 	missing := isMissingFile(settings.Database)
-	var from, to int64
-	err = longWork(ctx, func(ctx context.Context) (err error) {
+	var from int64
+	to, err := longWork(ctx, func(ctx context.Context) (to int64, err error) {
 		from, to, err = database.Migrate(ctx, settings.Database, database.Options{OnUpgrade: sayUpgrade})
-		return err
+		return to, err
 	})
 	switch {
 	case err != nil:
@@ -87,12 +87,10 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	if isMissingFile(c.File) {
 		return fmt.Errorf("cannot import: file %s does not exist", c.File)
 	}
-	var n database.Imported
-	err = longWork(ctx, func(ctx context.Context) (err error) {
-		n, err = database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
+	n, err := longWork(ctx, func(ctx context.Context) (database.Imported, error) {
+		return database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
 			NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
 		})
-		return err
 	})
 	if err != nil {
 		return fmt.Errorf("cannot import: %w", err)

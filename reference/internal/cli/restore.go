@@ -40,10 +40,8 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 	if isMissingFile(c.Backup) {
 		return fmt.Errorf("cannot restore: backup %s does not exist", c.Backup)
 	}
-	var r sqlite.Restored
-	err = longWork(ctx, func(ctx context.Context) (err error) {
-		r, err = sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{})
-		return err
+	r, err := longWork(ctx, func(ctx context.Context) (sqlite.Restored, error) {
+		return sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{})
 	})
 	if err != nil {
 		return fmt.Errorf("cannot restore: %w", err)

@@ -30,14 +30,14 @@ func untilSignal() context.Context {
 
 // longWork calls do, whose context ends when the command is interrupted, so that do can delete
 // what is not complete. Then the error says only that, unless the outcome is unknown.
-func longWork(ctx context.Context, do func(context.Context) error) error {
+func longWork[T any](ctx context.Context, do func(context.Context) (T, error)) (done T, err error) {
 	ctx, stop := signal.NotifyContext(ctx, endSignals...)
 	defer stop()
-	err := do(ctx)
+	done, err = do(ctx)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, postgres.ErrUnknown) {
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	return err
+	return done, err
 }
 
 // A hangUp is the channel of SIGHUP, with which a server reloads its settings. It is nil on a
