@@ -158,51 +158,36 @@ func TestTheStartCanBeInterrupted(t *testing.T) {
 	}
 }
 
-// A usage file that cannot be read must not keep the server from starting, and is kept.
+// A usage file that cannot be read must not keep the server from starting, and is kept. Package
+// memory has what makes a file unreadable.
 func TestAUsageFileThatCannotBeReadIsRenamed(t *testing.T) {
-	for name, damage := range map[string]func(whole []byte) []byte{
-		"it is empty":               func([]byte) []byte { return nil },
-		"it is cut off":             func(whole []byte) []byte { return whole[:len(whole)/2] },
-		"it is of an older version": func([]byte) []byte { return []byte("SQLite format 3\x00") },
-		"another secret": func(whole []byte) []byte {
-			return bytes.Replace(whole, []byte(`"Secret":"`), []byte(`"Secret":"AAAA`), 1)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := testSettings(t)
-			var log bytes.Buffer
-			o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: io.Discard}
-			start := func() *server {
-				t.Helper()
-				s := newServer(c, o)
-				must(t, s.openState(t.Context()))
-				return s
-			}
-			s := start()
-			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:eve", time.Hour, ""), s.close()))
-			usagePath := c.UsagePath()
-			whole, err := os.ReadFile(usagePath)
-			must(t, err)
-			must(t, os.WriteFile(usagePath, damage(whole), 0o600))
-
-			s = start()
-			must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour, ""), s.close()))
-			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file cannot be read and was renamed") {
-				t.Errorf("the log is %q, want a warning", log.String())
-			}
-			renamed, err := filepath.Glob(usagePath + ".damaged-????????T??????.???Z")
-			if err != nil || len(renamed) != 1 {
-				t.Fatalf("renamed file is %v, %v; want one file whose name ends with the time", renamed, err)
-			}
-			if kept, err := os.ReadFile(renamed[0]); err != nil || !bytes.Equal(kept, damage(whole)) {
-				t.Errorf("the renamed file is not the one that was damaged (%v)", err)
-			}
-			s = start()
-			defer s.close()
-			if bans, err := s.limiter.Bans(t.Context()); err != nil || len(bans) != 1 || bans[0].Subject != "owner:bob" {
-				t.Errorf("bans after another start: %v, %v; want bob's from the new file", bans, err)
-			}
-		})
+	c := testSettings(t)
+	var log bytes.Buffer
+	o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: io.Discard}
+	start := func() *server {
+		t.Helper()
+		s := newServer(c, o)
+		must(t, s.openState(t.Context()))
+		return s
+	}
+	usagePath, damaged := c.UsagePath(), []byte("SQLite format 3\x00") // as of an older version
+	must(t, os.WriteFile(usagePath, damaged, 0o600))
+	s := start()
+	must(t, errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour, ""), s.close()))
+	if !strings.Contains(log.String(), "level=WARN msg=\"the usage file cannot be read and was renamed") {
+		t.Errorf("the log is %q, want a warning", log.String())
+	}
+	renamed, err := filepath.Glob(usagePath + ".damaged-????????T??????.???Z")
+	if err != nil || len(renamed) != 1 {
+		t.Fatalf("renamed file is %v, %v; want one file whose name ends with the time", renamed, err)
+	}
+	if kept, err := os.ReadFile(renamed[0]); err != nil || !bytes.Equal(kept, damaged) {
+		t.Errorf("the renamed file is not the one that was damaged (%v)", err)
+	}
+	s = start()
+	defer s.close()
+	if bans, err := s.limiter.Bans(t.Context()); err != nil || len(bans) != 1 || bans[0].Subject != "owner:bob" {
+		t.Errorf("bans after another start: %v, %v; want bob's from the new file", bans, err)
 	}
 }
 
