@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,16 +25,21 @@ import (
 // Both engines give the same answers to the same calls, in a random order and with values at
 // the ends of their ranges. Keys have a model: see TestKeysAgreeWithAModel.
 func TestEnginesAgree(t *testing.T) {
-	const calls = 300
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	lite := newEngine(t, filepath.Join(t.TempDir(), "petstore.db"), seed)
 	prepared, exec := newEngine(t, postgrestest.Database(t), seed), newEngine(t, postgrestest.Database(t)+"&default_query_exec_mode=exec", seed)
-	for n := range calls {
+	agree(t, lite, map[string]*engine{"prepared": prepared, "exec": exec})
+}
+
+// agree makes calls of an engine on SQLite, and the same ones of others on PostgreSQL.
+func agree(t *testing.T, lite *engine, others map[string]*engine) {
+	t.Helper()
+	for n := range 300 {
 		call, want := lite.call(t.Context())
-		for mode, e := range map[string]*engine{"prepared": prepared, "exec": exec} {
+		for name, e := range others {
 			if _, got := e.call(t.Context()); !cmp.Equal(want, got) {
-				t.Fatalf("call %d, %s (-SQLite +PostgreSQL, %s):\n%s", n, call, mode, cmp.Diff(want, got))
+				t.Fatalf("call %d, %s (-SQLite +PostgreSQL, %s):\n%s", n, call, name, cmp.Diff(want, got))
 			}
 		}
 	}
@@ -138,6 +145,11 @@ func newEngine(t *testing.T, name string, seed uint64) *engine {
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return &engine{Rand: rand.New(rand.NewPCG(seed, 0)), s: s, pets: map[int64]int{0: 0}, now: time.Date(2026, 5, 4, 12, 0, 0, 999, time.UTC)}
+}
+
+// again returns an engine that goes on with other calls on a store.
+func (e *engine) again(s store.Store) *engine {
+	return &engine{Rand: rand.New(rand.NewPCG(uint64(len(e.ids)), 1)), s: s, pets: maps.Clone(e.pets), ids: slices.Clone(e.ids), now: e.now}
 }
 
 // pick returns one of the values.
