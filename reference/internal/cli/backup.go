@@ -36,7 +36,7 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 		return fmt.Errorf("cannot back up: database %s does not exist; choose another with --database", settings.Database)
 	}
 	report, err := longWork(ctx, func(ctx context.Context) (sqlite.Report, error) {
-		return sqlite.Backup(ctx, settings.Database, c.File, sqlite.Options{})
+		return sqlite.Backup(ctx, settings.Database, c.File)
 	})
 	switch {
 	case errors.Is(err, fs.ErrExist):

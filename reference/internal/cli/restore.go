@@ -41,7 +41,7 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 		return fmt.Errorf("cannot restore: backup %s does not exist", c.Backup)
 	}
 	r, err := longWork(ctx, func(ctx context.Context) (sqlite.Restored, error) {
-		return sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{})
+		return sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("cannot restore: %w", err)

@@ -183,7 +183,7 @@ func Import(ctx context.Context, name, file string, by store.Actor, at time.Time
 		return n, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	err = sqlite.Export(ctx, file, o.sqlite(), func(x store.Export) error {
+	err = sqlite.Export(ctx, file, func(x store.Export) error {
 		copied, err := to.Import(ctx, x, by, at)
 		n = Imported{Pets: copied["pets"], Keys: copied["keys"]}
 		return err

@@ -25,8 +25,8 @@ type Report struct {
 //
 // The error wraps [fs.ErrNotExist] if there is no database, and [fs.ErrExist] if there
 // is a file at to.
-func Backup(ctx context.Context, path, to string, o Options) (r Report, err error) {
-	f, err := o.existingFile(path)
+func Backup(ctx context.Context, path, to string) (r Report, err error) {
+	f, err := existingFile(path)
 	if err == nil {
 		err = f.checkAccess()
 	}

@@ -17,7 +17,7 @@ import (
 func backup(t *testing.T, path string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "backup.db")
-	_, err := sqlite.Backup(t.Context(), path, to, sqlite.Options{})
+	_, err := sqlite.Backup(t.Context(), path, to)
 	must(t, err)
 	return to
 }
@@ -91,7 +91,7 @@ func TestBackupIsOneFileForItsOwner(t *testing.T) {
 func export(t *testing.T, path string) (names []string, err error) {
 	t.Helper()
 	sqlite.ShortenBusyTimeout(t)
-	err = sqlite.Export(t.Context(), path, sqlite.Options{}, func(x store.Export) error {
+	err = sqlite.Export(t.Context(), path, func(x store.Export) error {
 		for _, table := range x.Tables {
 			for row, err := range table.Rows {
 				if err != nil {

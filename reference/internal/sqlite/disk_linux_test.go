@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 	fillUp(t, dir, 128<<10) // for the log, and not for a copy of 10,000 pets
 	fillUp(t, small, 0)
 	_, openErr := sqlite.Open(t.Context(), path, sqlite.Options{})
-	_, backupErr := sqlite.Backup(t.Context(), saved, filepath.Join(small, "backup.db"), sqlite.Options{})
+	_, backupErr := sqlite.Backup(t.Context(), saved, filepath.Join(small, "backup.db"))
 	sqlite.AddMigrations(t, addToys)
 	upgraded := false
 	_, upgradeErr := sqlite.Open(t.Context(), older, sqlite.Options{OnUpgrade: func(sqlite.Upgrade) { upgraded = true }})
@@ -113,7 +113,7 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 		}
 		must(t, s.Close())
 		fillUp(t, dir, room)
-		_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+		_, err := sqlite.Restore(t.Context(), saved, path, operator, later)
 		want := 5
 		if err == nil {
 			succeeded, want = succeeded+1, 1

@@ -19,8 +19,8 @@ import (
 // A file that is damaged or of an older version, or that another process has open, is
 // refused. The error wraps [fs.ErrNotExist] if there is no file. An error of do is returned as
 // it is.
-func Export(ctx context.Context, path string, o Options, do func(store.Export) error) error {
-	f, err := o.existingFile(path)
+func Export(ctx context.Context, path string, do func(store.Export) error) error {
+	f, err := existingFile(path)
 	if err != nil {
 		return err
 	}

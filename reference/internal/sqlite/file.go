@@ -23,8 +23,8 @@ type file struct {
 	path string // absolute
 }
 
-// file returns the file at path, whether or not there is one.
-func (o Options) file(path string) (file, error) {
+// newFile returns the file at path, whether or not there is one.
+func newFile(path string) (file, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return file{}, fmt.Errorf("database %s: %w", path, err)
@@ -34,8 +34,8 @@ func (o Options) file(path string) (file, error) {
 
 // existingFile returns the regular file at path. Its error wraps [fs.ErrNotExist] if there is
 // none.
-func (o Options) existingFile(path string) (file, error) {
-	f, err := o.file(path)
+func existingFile(path string) (file, error) {
+	f, err := newFile(path)
 	if err == nil {
 		err = f.checkRegular()
 	}
@@ -45,7 +45,7 @@ func (o Options) existingFile(path string) (file, error) {
 // openFile returns the file that Open opens. It creates one unless the options forbid
 // that.
 func (o Options) openFile(path string) (file, error) {
-	f, err := o.existingFile(path)
+	f, err := existingFile(path)
 	switch {
 	case err == nil:
 		return f, f.checkAccess()

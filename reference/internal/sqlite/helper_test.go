@@ -102,7 +102,7 @@ func openOnly(ctx context.Context, path string) error {
 }
 
 func backUp(ctx context.Context, path string) error {
-	_, err := sqlite.Backup(ctx, path, path+".backup", sqlite.Options{})
+	_, err := sqlite.Backup(ctx, path, path+".backup")
 	return err
 }
 

@@ -79,7 +79,7 @@ func TestRefusedFiles(t *testing.T) {
 					return err
 				},
 				"Backup": func() error {
-					_, err := sqlite.Backup(t.Context(), path, to, sqlite.Options{})
+					_, err := sqlite.Backup(t.Context(), path, to)
 					return err
 				},
 				"Export": func() error {
@@ -87,7 +87,7 @@ func TestRefusedFiles(t *testing.T) {
 					return err
 				},
 				"Restore": func() error {
-					_, err := sqlite.Restore(t.Context(), path, database, operator, later, sqlite.Options{})
+					_, err := sqlite.Restore(t.Context(), path, database, operator, later)
 					return err
 				},
 			} {
@@ -127,11 +127,11 @@ func TestRefusedPlaces(t *testing.T) {
 		return err
 	}
 	back := func(ctx context.Context, path, to string) error {
-		_, err := sqlite.Backup(ctx, path, to, sqlite.Options{})
+		_, err := sqlite.Backup(ctx, path, to)
 		return err
 	}
 	restore := func(ctx context.Context, backup, path string) error {
-		_, err := sqlite.Restore(ctx, backup, path, operator, later, sqlite.Options{})
+		_, err := sqlite.Restore(ctx, backup, path, operator, later)
 		return err
 	}
 	_, exportErr := export(t, filepath.Join(dir, "none.db"))
@@ -183,7 +183,7 @@ func TestRefusedWhileTheDatabaseIsOpen(t *testing.T) {
 	saved := backup(t, path)
 	s := open(t, path, sqlite.Options{})
 	sqlite.ShortenBusyTimeout(t)
-	_, restoreErr := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+	_, restoreErr := sqlite.Restore(t.Context(), saved, path, operator, later)
 	_, exportErr := export(t, path)
 	for doing, err := range map[string]error{"Restore": restoreErr, "Export": exportErr} {
 		if want := path + " is in use by another process, such as a server; stop it first"; err == nil || !strings.Contains(err.Error(), want) {

@@ -42,12 +42,12 @@ type Restored struct {
 //
 // A database that another process has open is refused, too. The error wraps [fs.ErrNotExist] if
 // there is no backup. After an error the database has what it had before.
-func Restore(ctx context.Context, backup, path string, by store.Actor, at time.Time, o Options) (r Restored, err error) {
-	from, err := o.existingFile(backup)
+func Restore(ctx context.Context, backup, path string, by store.Actor, at time.Time) (r Restored, err error) {
+	from, err := existingFile(backup)
 	if err := errors.Join(err, by.Validate()); err != nil {
 		return r, err
 	}
-	old, err := o.file(path)
+	old, err := newFile(path)
 	if err != nil {
 		return r, err
 	}

@@ -25,7 +25,7 @@ var later = now.Add(time.Hour)
 
 func restore(t *testing.T, backup, path string, at time.Time) sqlite.Restored {
 	t.Helper()
-	r, err := sqlite.Restore(t.Context(), backup, path, operator, at, sqlite.Options{})
+	r, err := sqlite.Restore(t.Context(), backup, path, operator, at)
 	must(t, err)
 	checkIntegrity(t, path)
 	return r
@@ -34,7 +34,7 @@ func restore(t *testing.T, backup, path string, at time.Time) sqlite.Restored {
 // checkSound checks that a database can be backed up, and returns the report.
 func checkSound(t *testing.T, path string) sqlite.Report {
 	t.Helper()
-	r, err := sqlite.Backup(t.Context(), path, filepath.Join(t.TempDir(), "backup.db"), sqlite.Options{})
+	r, err := sqlite.Backup(t.Context(), path, filepath.Join(t.TempDir(), "backup.db"))
 	must(t, err)
 	return r
 }
@@ -212,7 +212,7 @@ func TestRestoreOfADamagedDatabase(t *testing.T) {
 			saved := backup(t, path)
 			harm(t, path)
 			harmed := readFile(t, path)
-			r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+			r, err := sqlite.Restore(t.Context(), saved, path, operator, later)
 			if err == nil || !strings.Contains(err.Error(), "move it and its log (-wal) away, restore again") {
 				t.Errorf("Restore = %+v, %v, want that it says what to do", r, err)
 			}
@@ -235,7 +235,7 @@ func TestRestoreBesideALog(t *testing.T) {
 	path, _ := filled(t)
 	saved := backup(t, path)
 	must(t, os.Rename(path, path+"-wal"))
-	r, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+	r, err := sqlite.Restore(t.Context(), saved, path, operator, later)
 	if want := "its log " + path + "-wal does; move the log"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Restore = %+v, %v, want %q", r, err, want)
 	}
@@ -299,7 +299,7 @@ func TestRestoreOfACopyInWALMode(t *testing.T) {
 // restoreWithoutEnd restores two backups in turn. It prints a line for each restore.
 func restoreWithoutEnd(ctx context.Context, path string) error {
 	for n := 0; ; n++ {
-		r, err := sqlite.Restore(ctx, fmt.Sprint(path, ".", n%2+1), path, operator, time.Now(), sqlite.Options{})
+		r, err := sqlite.Restore(ctx, fmt.Sprint(path, ".", n%2+1), path, operator, time.Now())
 		if err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func TestKilledRestore(t *testing.T) {
 	path := tempDatabase(t)
 	for n := range 2 { // two backups, with one pet and with two
 		do(t, path, func(s *sqlite.Store) { addPet(t, s, fmt.Sprint(n+1)) })
-		_, err := sqlite.Backup(t.Context(), path, fmt.Sprint(path, ".", n+1), sqlite.Options{})
+		_, err := sqlite.Backup(t.Context(), path, fmt.Sprint(path, ".", n+1))
 		must(t, err)
 	}
 	for round := range 4 {
@@ -349,7 +349,7 @@ const manyPets = `INSERT INTO pets (name, category_id, status)
 // would seem damaged, or to have other pets.
 func TestAnInterruptedWriteIsNotRestored(t *testing.T) {
 	saved, path := interrupted(t), tempDatabase(t)
-	_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+	_, err := sqlite.Restore(t.Context(), saved, path, operator, later)
 	if want := "a process was killed while it wrote to the file; run petstore keys list for it once"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Restore = %v, want %q", err, want)
 	}

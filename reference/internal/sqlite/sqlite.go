@@ -58,7 +58,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// Options are optional settings of the functions of this package. The zero value works.
+// Options are optional settings of [Open] and [Migrate]. The zero value works.
 type Options struct {
 	// OnUpgrade is called before a file of an older version is upgraded, when the copy
 	// of it is complete.
