@@ -71,16 +71,13 @@ and requests with a key whose plan is unlimited. A new ban replaces one that is 
 so a ban can be made longer or shorter.`
 }
 
-// longestBan is the length of the longest ban.
-const longestBan = fixedwindow.MaxLength
-
 func (c bansBanCmd) Run(ctx context.Context, o output, client admin.Client) error {
 	if err := c.check("ban", " --for 1h"); err != nil {
 		return err
 	}
 	length := time.Duration(c.For)
-	if length < time.Second || length > longestBan || length%time.Second != 0 {
-		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
+	if length < time.Second || length > fixedwindow.MaxLength || length%time.Second != 0 {
+		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(fixedwindow.MaxLength), length)}
 	}
 	b, err := client.Ban(ctx, admin.NewBan{Owner: string(c.Owner), Network: c.Network, Seconds: int64(length / time.Second), Reason: string(c.Reason)})
 	if err != nil {

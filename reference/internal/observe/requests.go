@@ -17,19 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 )
 
-// requestAttributes returns the attributes of a request. The route is a pattern of the API, ""
-// if none matched.
-func requestAttributes(method, route string, status int) metric.MeasurementOption {
-	attrs := []attribute.KeyValue{
-		attribute.String("http.request.method", method),
-		attribute.Int("http.response.status_code", status),
-	}
-	if route != "" {
-		attrs = append(attrs, attribute.String("http.route", route))
-	}
-	return metric.WithAttributeSet(attribute.NewSet(attrs...))
-}
-
 // measure measures requests under the route that they have after they were served. A
 // response that is aborted with [http.ErrAbortHandler] is not measured.
 func (o *Observer) measure(next http.Handler) http.Handler {
@@ -45,7 +32,14 @@ func (o *Observer) measure(next http.Handler) http.Handler {
 		default:
 			status = http.StatusOK // net/http sends it for a handler that wrote nothing
 		}
-		o.requestDuration.Record(r.Context(), took, requestAttributes(knownMethod(r.Method), r.Pattern, status))
+		attrs := []attribute.KeyValue{
+			attribute.String("http.request.method", knownMethod(r.Method)),
+			attribute.Int("http.response.status_code", status),
+		}
+		if r.Pattern != "" { // a pattern of the API matched
+			attrs = append(attrs, attribute.String("http.route", r.Pattern))
+		}
+		o.requestDuration.Record(r.Context(), took, metric.WithAttributeSet(attribute.NewSet(attrs...)))
 	})
 }
 

@@ -201,12 +201,10 @@ func readCertificate(c *config.Config) (state string, err error) {
 }
 
 // A SettingError is an error about a setting that a retry cannot fix.
-type SettingError struct{ Err error }
+type SettingError struct{ error }
 
-func (e SettingError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e SettingError) Unwrap() error { return e.Err }
+// Unwrap returns what is wrong with the setting.
+func (e SettingError) Unwrap() error { return e.error }
 
 // heapReserve is how much the heap of a server may grow between two collections, beyond
 // the doubling that the garbage collector allows.
