@@ -182,8 +182,8 @@ type Receipt struct {
 	BanReason *string // nil without a ban; with a string here, every decision took 2 ns more
 	// Rounded is by how much the Reset of each smooth quota was rounded up.
 	Rounded [MaxQuotas]gcra.Fraction
-	// Others are the open windows of other plans that were charged as well, the shortest
-	// first. What has no Length is none; the last one then has the generation.
+	// Others are the open windows of other plans that were charged as well, in any order. What has
+	// no Length is none; the last one then has the generation.
 	Others [2*MaxQuotas - 1]fixedwindow.Window
 }
 

@@ -211,7 +211,7 @@ type Stats struct {
 	Failures  uint64 // calls of the primary for a decision that failed
 	Timeouts  uint64 // failures without an answer within the budget
 	Opened    uint64 // times the circuit opened; failed probes are not counted
-	Lost      uint64 // charges that the primary will not count: the journal had no room, see Options.JournalSize, or the primary found them invalid
+	Lost      uint64 // charges, or sums of them, that the primary will not count: the journal had no room, see Options.JournalSize, or they are invalid there
 	Pending   int64  // subjects in the journal
 }
 

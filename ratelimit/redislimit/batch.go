@@ -83,7 +83,7 @@ type group struct {
 	giveUp time.Time
 }
 
-// indexUse says whether a command has the index of bans as its second key.
+// indexUse says whether a command has the index of bans among its keys.
 type indexUse byte
 
 const (
@@ -149,8 +149,12 @@ func (g *group) fail(err error) {
 	g.finish()
 }
 
-// awaited reports whether a caller still waits for the answer.
+// awaited reports whether a caller still waits for the answer, or it is a refund, for which none
+// does.
 func (g *group) awaited() bool {
+	if g.first == nil {
+		return true
+	}
 	for c := g.first; c != nil; c = c.next {
 		if c.state.Load() == sent {
 			return true

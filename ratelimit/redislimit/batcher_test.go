@@ -320,3 +320,10 @@ func TestWithdrawnCallsAreNotSent(t *testing.T) {
 		}
 	})
 }
+
+// A refund, which no caller waits for, waits for a slot that moves.
+func TestRefundsWaitForTheirSlot(t *testing.T) {
+	if g := newGroup(operation{code: opTake, subject: "a"}); !g.awaited() {
+		t.Error("a group without calls is given up, want that it is sent again")
+	}
+}

@@ -1,10 +1,12 @@
--- The fast part decides the takes of which there are many, admitted or not: those of subjects
--- that have windows of their plans only, if all requests of a group are granted, or all
--- are refused and start no ban. A take of one subject is a group of one.
+-- The fast part reads the plans, and decides the takes of which there are many, admitted or not:
+-- those of subjects that have windows of their plans only, if all requests of a group are
+-- granted, or all are refused and start no ban. A take of one subject is a group of one.
 --
 -- Redis runs the whole script for each call, and making a function takes the interpreter
--- as long as counting a request does. So this part has no functions, and returns if no
--- other takes are left. What it leaves to operations.lua costs time and changes no answer.
+-- as long as counting a request does. So this part makes one only for denials, and returns if
+-- no other takes are left. What its loop leaves to operations.lua costs time and changes no
+-- answer: each rule stands there once more, and both must agree to the byte. The caller has
+-- checked that a request alone fits into every quota.
 
 local takes = op == 't' or grouped
 
@@ -12,7 +14,7 @@ local takes = op == 't' or grouped
 -- The last of their ends is last_end, and starts has the starts of calendar windows. Smooth
 -- quotas come last: places says where the plan has them, and spans has six numbers for each.
 local cost, quotas, fixed, heads, last_end, limits, starts, lengths, places, spans
-local plans, at = grouped and {}, 1 -- of groups; the eleventh of a plan is where in arg it is
+local plans, at = grouped and {}, 1 -- of groups: a plan is these ten, and where in arg it is
 local apart -- the boundaries of a calendar window are not around now
 for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
   local size = #arg
@@ -81,10 +83,10 @@ local uses = {0, 0, 0, 0} -- of the subject at hand, by quota, after the takes
 local fronts, afters, expiries, refused, written
 if grouped then fronts, afters, expiries, refused, written = {}, {}, {}, {}, {} end
 -- What only denials need: the time, made by the first one, and a plan's penalty.
-local four, ms, ms_bytes, now_bytes, allowance, grace, decay, punished
+local four, ms, ms_bytes, now_bytes, allowance, grace, decay, penalty_of
 -- The place of the next group is at: in the argument, or its subject.
 local k
-local number, members, requests, last = 1, 1, 1, grouped and #arg or subjects
+local plan_number, members, requests, last = 1, 1, 1, grouped and #arg or subjects
 if not grouped then at = 1 end
 while takes and at <= last do
   if grouped then
@@ -99,10 +101,11 @@ while takes and at <= last do
   for m = 1, members do
     k = at
     if grouped then
-      k, number = byte(arg, at + 2 * m + 1, at + 2 * m + 2)
-      cost, quotas, fixed, heads, last_end, limits, starts, lengths, places, spans = unpack(plans[number], 1, 10)
+      k, plan_number = byte(arg, at + 2 * m + 1, at + 2 * m + 2)
+      cost, quotas, fixed, heads, last_end, limits, starts, lengths, places, spans = unpack(plans[plan_number], 1, 10)
     end
-    local v, units, old_end = values[k] or '', requests * cost, last_end -- old_end: the last of all that is there
+    -- old_end: the last end of all that is there, and of the plan.
+    local v, units, old_end = values[k] or '', requests * cost, last_end
     -- Where the record is, or would be, how many windows are before it, and whether these
     -- are the open windows of the plan.
     local size = #v
@@ -129,8 +132,8 @@ while takes and at <= last do
       break
     end
 
-    -- The quotas. w is the window that comes next; the last quota that refuses a request
-    -- has room at refusing, and its window began at start.
+    -- The quotas. w is the window that comes next, or past all if operations.lua must decide. The
+    -- last quota that refuses a request has room at refusing, and its window began at start.
     local w, p, fits, ended, new_heads, new_end = 1, 1, true, false, heads, last_end
     local refusing, refusing_f, start, place = 0, 0, 0, 0
     for q = 1, quotas do
@@ -234,7 +237,9 @@ while takes and at <= last do
       end
     end
 
-    local fresh, front, expiry, denied -- the new value, the answer before it, and when the key expires
+    -- The new value, the answer before it, and when the key expires. Whether the requests are
+    -- denied is nil if operations.lua must decide.
+    local fresh, front, expiry, denied
     if strikes == 0 and since > 0 and ban_ends > now then -- since: the length
       if not ended and ban_ends <= now + since % BY_HAND then
         fresh, front, denied = v, 'd\0\0\0\0', true
@@ -266,9 +271,9 @@ while takes and at <= last do
         now_bytes = four(now)
         ms_bytes = four((ms - ms % 65536) / 65536) .. char((ms % 65536 - ms % 256) / 256, ms % 256)
       end
-      if punished ~= number then
-        punished = number
-        local penalty = (grouped and plans[number][11] or 1) + 6 + 8 * quotas
+      if penalty_of ~= plan_number then
+        penalty_of = plan_number
+        local penalty = (grouped and plans[plan_number][11] or 1) + 6 + 8 * quotas
         local a, b, c, d, e, f, g, h, i, j = byte(arg, penalty, penalty + 9)
         allowance, grace = a * 256 + b, ((c * 256 + d) * 256 + e) * 256 + f
         decay = ((g * 256 + h) * 256 + i) * 256 + j
