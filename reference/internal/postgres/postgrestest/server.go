@@ -105,7 +105,7 @@ func (s *Server) start() error {
 	if err := eventually(s.check); err != nil {
 		s.end(syscall.SIGQUIT)
 		text, _ := os.ReadFile(s.data + ".log")
-		return fmt.Errorf("%w: %s", err, text)
+		return fmt.Errorf("%s: %s", err.Error(), text) // not errEnded: what a killed server held may be free soon
 	}
 	return nil
 }
