@@ -24,7 +24,7 @@ func TestValues(t *testing.T) {
 		partial struct {
 			A       string
 			Skipped chan int `json:"-"`
-			hidden  string
+			hidden  string   //nolint:unused // no JSON reaches it
 		}
 		tagged struct {
 			B bool `json:"b"`

@@ -36,9 +36,9 @@ const maxAnswer = 1 << 30
 
 // Health returns nil if the process answers GET /healthz. No token is needed.
 func (c Client) Health(ctx context.Context) error {
-	resp, _, err := c.send(ctx, healthTimeout, http.MethodGet, "/healthz", nil)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = c.errStatus(resp)
+	got, err := c.send(ctx, healthTimeout, http.MethodGet, "/healthz", nil)
+	if err == nil && got.code != http.StatusOK {
+		err = c.errStatus(got)
 	}
 	return err
 }
@@ -46,9 +46,9 @@ func (c Client) Health(ctx context.Context) error {
 // Readiness returns what the server checks before it reports that it is ready. No token
 // is needed.
 func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
-	resp, body, err := c.send(ctx, clientTimeout, http.MethodGet, "/readyz", nil)
-	if err == nil && (json.Unmarshal(body, &r) != nil || r.Checks == nil) {
-		err = c.errStatus(resp)
+	got, err := c.send(ctx, clientTimeout, http.MethodGet, "/readyz", nil)
+	if err == nil && (json.Unmarshal(got.body, &r) != nil || r.Checks == nil) {
+		err = c.errStatus(got)
 	}
 	return r, err
 }
@@ -88,7 +88,7 @@ func (c Client) Unban(ctx context.Context, owner, network string) (bool, error) 
 
 // call sends a request, with a body in JSON unless in is nil, and returns the answer.
 func call[T any](ctx context.Context, c Client, method, target string, in any) (answer T, err error) {
-	resp, body, err := c.send(ctx, clientTimeout, method, target, in)
+	got, err := c.send(ctx, clientTimeout, method, target, in)
 	if err != nil {
 		return answer, err
 	}
@@ -97,39 +97,47 @@ func call[T any](ctx context.Context, c Client, method, target string, in any) (
 		Message string
 	}
 	switch {
-	case resp.StatusCode == http.StatusOK:
-		if json.Unmarshal(body, &answer) != nil {
+	case got.code == http.StatusOK:
+		if json.Unmarshal(got.body, &answer) != nil {
 			err = fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
 		}
 		return answer, err
-	case resp.StatusCode == http.StatusUnauthorized && c.Token == "":
+	case got.code == http.StatusUnauthorized && c.Token == "":
 		return answer, errors.New("the server requires its admin token; set PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE, or admin_token in the settings file")
-	case resp.StatusCode == http.StatusUnauthorized:
+	case got.code == http.StatusUnauthorized:
 		return answer, errors.New("the server has another admin token than the one that was sent; correct PETSTORE_ADMIN_TOKEN or PETSTORE_ADMIN_TOKEN_FILE, or admin_token in the settings file")
-	case json.Unmarshal(body, &refusal) == nil && refusal.Message != "" && refusal.Code != "not_found":
-		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
+	case json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != "not_found":
+		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, got.status, refusal.Message)
 	default:
-		return answer, c.errStatus(resp)
+		return answer, c.errStatus(got)
 	}
 }
 
-func (c Client) errStatus(resp *http.Response) error {
-	return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
+// A reply is a response that was read.
+type reply struct {
+	code   int
+	status string // with the phrase
+	body   []byte
 }
 
-// send sends a request, and reads the body of the response.
-func (c Client) send(ctx context.Context, timeout time.Duration, method, target string, in any) (resp *http.Response, answer []byte, err error) {
+func (c Client) errStatus(got reply) error {
+	return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, got.status)
+}
+
+// send sends a request, and reads the response.
+func (c Client) send(ctx context.Context, timeout time.Duration, method, target string, in any) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var body []byte
 	if in != nil {
+		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return nil, nil, err
+			return reply{}, err
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.Addr+target, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -139,22 +147,22 @@ func (c Client) send(ctx context.Context, timeout time.Duration, method, target 
 	}
 	// A transport without a proxy: a proxy would get the token.
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: refuseRedirect}
-	resp, err = direct.Do(r)
+	resp, err := direct.Do(r)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, nil, fmt.Errorf("%s does not answer within %v; the server may hang: see its log", c.Addr, timeout)
+		return reply{}, fmt.Errorf("%s does not answer within %v; the server may hang: see its log", c.Addr, timeout)
 	case err != nil:
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the message has the address already
 		}
-		return nil, nil, fmt.Errorf("no server answers at %s: %w; start one with petstore serve, or name its admin listener with --admin-listen", c.Addr, err)
+		return reply{}, fmt.Errorf("no server answers at %s: %w; start one with petstore serve, or name its admin listener with --admin-listen", c.Addr, err)
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
+		return reply{}, fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
 	}
-	return resp, answer, nil
+	return reply{resp.StatusCode, resp.Status, answer}, nil
 }
 
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
