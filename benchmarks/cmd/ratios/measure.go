@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/benchmarks/internal/document"
 )
 
 // A measurement says how to run the benchmarks.
@@ -58,7 +60,7 @@ func (m *measurement) measure() ([]byte, error) {
 		return nil, err
 	}
 	out.Reset()
-	fmt.Fprintf(&out, "date: %s\n", time.Now().UTC().Format(time.DateOnly))
+	fmt.Fprintf(&out, "date: %s, %s,\n", time.Now().UTC().Format(time.DateOnly), document.Commit())
 	if err := versions(&out); err != nil {
 		return nil, err
 	}

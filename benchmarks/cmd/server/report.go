@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/benchmarks/internal/document"
 )
 
 // A table is one of the report.
@@ -24,8 +26,8 @@ func (b *bench) report() string {
 	if b.long {
 		size = "The long form."
 	}
-	fmt.Fprintf(&s, "Measured on %s with %s on %s, %d processors. %s\n",
-		time.Now().UTC().Format(time.DateOnly), runtime.Version(), processor(), runtime.NumCPU(), size)
+	fmt.Fprintf(&s, "Measured on %s, %s, with %s on %s, %d processors. %s\n",
+		time.Now().UTC().Format(time.DateOnly), document.Commit(), runtime.Version(), processor(), runtime.NumCPU(), size)
 	for _, t := range b.tables {
 		fmt.Fprintf(&s, "\n### %s\n\n%s\n\n", t.title, t.text)
 		fmt.Fprintf(&s, "| %s |\n|---|%s\n", strings.Join(t.columns, " | "), strings.Repeat("---:|", len(t.columns)-1))

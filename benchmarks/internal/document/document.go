@@ -15,6 +15,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 )
 
 // Check returns an error if a file does not have a part with this name.
@@ -34,6 +36,15 @@ func Renew(file, name, text string) error {
 	b.WriteString(begin(name) + "\n" + text + "\n" + end(name))
 	b.Write(after)
 	return os.WriteFile(file, b.Bytes(), 0o644)
+}
+
+// Commit names what is measured: the commit that is checked out.
+func Commit() string {
+	out, err := exec.Command("git", "rev-parse", "--short=8", "HEAD").Output()
+	if err != nil {
+		return "an unknown commit"
+	}
+	return "commit " + strings.TrimSpace(string(out))
 }
 
 func begin(name string) string { return "<!-- " + name + ": begin -->\n" }

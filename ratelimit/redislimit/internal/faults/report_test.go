@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"time"
@@ -65,8 +66,9 @@ func (rep *report) renew(file string) error {
 
 func (rep *report) tables() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Of %s on %s, %d processors, %s, %s/%s. redis-server %s.\n",
-		time.Now().UTC().Format(time.DateOnly), processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rep.redis)
+	commit, _ := exec.Command("git", "rev-parse", "--short=8", "HEAD").Output()
+	fmt.Fprintf(&b, "Of %s, commit %s, on %s, %d processors, %s, %s/%s. redis-server %s.\n",
+		time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)), processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rep.redis)
 	b.WriteString("\n| fault | arrangement | over a limit | not counted | counted too much | sent during the fault | failed | median, ms | p99, ms | worst, ms |\n")
 	b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, s := range rep.sections {
