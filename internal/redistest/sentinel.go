@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -35,7 +36,14 @@ func StartReplicated(t testing.TB) *Replicated {
 		return []string{config, "--sentinel", "--port", port, "--bind", "127.0.0.1"}
 	})
 	r.Replica.awaitSync()
-	r.Master.await("info replication", "state=online") // a little later writes reach the replica
+	r.Master.await("info replication", "state=online")
+	for _, command := range [][2]string{{"set written 1", "1"}, {"del written", "0"}} { // some time later writes reach the replica
+
+		if _, err := r.Master.Do(strings.Fields(command[0])...); err != nil {
+			t.Fatal(err)
+		}
+		r.Replica.await("exists written", command[1])
+	}
 	r.Sentinel.await("info sentinel", "slaves=1")
 	return r
 }
