@@ -38,7 +38,6 @@ func StartReplicated(t testing.TB) *Replicated {
 	r.Replica.awaitSync()
 	r.Master.await("info replication", "state=online")
 	for _, command := range [][2]string{{"set written 1", "1"}, {"del written", "0"}} { // some time later writes reach the replica
-
 		if _, err := r.Master.Do(strings.Fields(command[0])...); err != nil {
 			t.Fatal(err)
 		}
