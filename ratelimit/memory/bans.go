@@ -191,8 +191,8 @@ func (c *conduct) excuses(d *ratelimit.Decision, lastEnd unixSecond) bool {
 }
 
 // strike enters a request that was limited now into the conduct, in a window that began at
-// start. The caller has made the conduct last until the last window ends. It reports whether the request is a strike,
-// and whether that starts a ban.
+// start. The caller has made the conduct last until the last window ends. It reports whether
+// the request is a strike, and whether that starts a ban.
 func (c *conduct) strike(p ratelimit.Penalty, now instant, start unixSecond) (struck, banned bool) {
 	ms := now.millisecond()
 	if c.first == 0 || c.first < start.millisecond() || c.first > ms { // a window may begin before 1970

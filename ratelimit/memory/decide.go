@@ -105,7 +105,9 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 	if x.found {
 		x.write(dirty)
 	}
-	x.sweep(x.now, rollSteps)
+	if x.meter != 0 && x.meter.version()%rollSteps == 0 { // begin left it; a new slot has swept for itself
+		x.sweep(x.now, rollSteps)
+	}
 }
 
 // strike enters a limited request into the conduct, which may start a ban.

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	insertSteps = 4  // slots swept for each new one
-	rollSteps   = 16 // slots swept when the lock begins a window; see begin
+	insertSteps = 5  // slots swept for each new one
+	rollSteps   = 16 // slots swept for one of as many windows that begin; see begin
 
 	// keepExpired is how long a slot is kept after it has expired. A clock that
 	// steps back by less than that finds every account as it was.
@@ -190,9 +190,9 @@ func (f *sample) add(v victim) {
 	}
 }
 
-// findVictim returns a slot that has expired or else, of a sample of those that are
-// not held, the one that used the smallest share of any quota. It passes over blocks in which all are held, and ends
-// rather than search a part of a block, so that each search that finds none leaves fewer
+// findVictim returns a slot that has expired or else, of a sample of those that are not held, the
+// one that used the smallest share of any quota. It passes over blocks in which all are held, and
+// ends rather than search a part of a block, so that each search that finds none leaves fewer
 // blocks to the next one.
 func (s *segment) findVictim(now instant) victim {
 	t := s.table.Load()

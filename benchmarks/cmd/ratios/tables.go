@@ -150,7 +150,7 @@ var all = []table{
 	},
 	{
 		title: "Redis",
-		text:  "Microseconds from one decision to the next over the loopback interface, with the server on the same two processors: one client that waits for each answer, and 16 in parallel for each processor. Round trips and allocations are those of one client.",
+		text:  "Microseconds from one decision to the next over the loopback interface, with the server on the same two processors: one client that waits for each answer, and 16 in parallel for each processor. Round trips and allocations are counted for one client.",
 		peers: inRedis,
 		columns: []column{
 			micros("hot key, 1", "Redis/case=hot/clients=1/peer=%s"), micros("hot key, 16", "Redis/case=hot/clients=16/peer=%s"),

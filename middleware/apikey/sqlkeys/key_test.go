@@ -64,7 +64,7 @@ func TestInvalidKeys(t *testing.T) {
 		"name": {Name: "n"}, "owner": {Owner: "ada"}, "plan": {Plan: "free"}, "quotas": {Quotas: []string{"1/day"}}, "limits": {Limits: []string{"1/day"}},
 	} {
 		if _, _, err := table.Rotate(t.Context(), "key_1", k, 0); !errors.Is(err, sqlkeys.ErrInvalid) {
-			t.Errorf("Rotate to a key with %s = %v, want ErrInvalid: the new key has that of the old one", name, err)
+			t.Errorf("Rotate to a key with %s = %v, want ErrInvalid: the new key keeps what the old one has", name, err)
 		}
 	}
 	for _, at := range []time.Time{{}, first.Add(-1), last.Add(1)} {
