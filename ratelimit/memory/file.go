@@ -1,10 +1,13 @@
 package memory
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,7 +40,7 @@ import (
 // every second. It replaces the file in one step, or leaves it as it is and returns an error. Until
 // then the new one is beside it, as usage.123.saving; the next Open removes what a killed process
 // has left. If nothing has changed since the last save, it writes nothing. Otherwise it writes all
-// subjects, about 90 bytes each, and allocates several times as much; a million take about a second.
+// subjects, about 90 bytes each; a million take about a second.
 // Both functions may be called at any time, also concurrently, but [Limiter.Save] must not be.
 // If the last save fails, the file stays open, and closeFile can be called again.
 func Open(file string, opts Options) (l *Limiter, save, closeFile func() error, err error) {
@@ -146,22 +149,36 @@ func (f *usageFile) write() error {
 	if f.lock == nil {
 		return fmt.Errorf("memory: saving usage: %s is closed", f.path)
 	}
-	_ = f.limiter.Save(func([]Record) error { // which marks all as saved
+	for range f.limiter.portions(true) { // which marks all as saved
 		f.unsaved = true
-		return nil
-	})
+	}
 	if !f.unsaved {
 		return nil
 	}
-	data, err := json.Marshal(fileState{f.limiter.Secret(), f.limiter.records()})
-	if err == nil {
-		err = replaceFile(f.path, data)
-	}
-	if err != nil {
+	if err := replaceFile(f.path, f.limiter.writeState); err != nil {
 		return fmt.Errorf("memory: saving usage: %w", err)
 	}
 	f.unsaved = false
 	return nil
+}
+
+// writeState writes a fileState. One record is encoded at a time, since all of them take several
+// times as much memory as the engine.
+func (l *Limiter) writeState(to io.Writer) error {
+	w, before := bufio.NewWriter(to), ""
+	records := json.NewEncoder(w)
+	_, _ = fmt.Fprintf(w, `{"Secret":%q,"Records":[`, base64.StdEncoding.EncodeToString(l.Secret()))
+	for portion := range l.portions(false) {
+		for i := range portion {
+			_, _ = w.WriteString(before)
+			if err := records.Encode(&portion[i]); err != nil {
+				return err
+			}
+			before = ","
+		}
+	}
+	_, _ = w.WriteString("]}\n")
+	return w.Flush() // the first error of the writer
 }
 
 // writable returns an error if replaceFile could not make a file. Otherwise the service would
@@ -175,14 +192,13 @@ func writable(file string) error {
 }
 
 // replaceFile writes a file so that it has the old content or the new one, also after a crash.
-func replaceFile(file string, content []byte) error {
+func replaceFile(file string, write func(io.Writer) error) error {
 	f, err := unfinished(file)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // it is there only after an error
-	_, err = f.Write(content)
-	if err = cmp.Or(err, f.Sync(), f.Close()); err != nil {
+	if err = cmp.Or(write(f), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), file)

@@ -90,7 +90,7 @@ func TestHeld(t *testing.T) {
 					}
 				}
 				if restarts {
-					l = restart(t, l, l.records())
+					l = restart(t, l, records(l))
 				}
 				if refused := flood(t, l, 5000); refused > 0 {
 					t.Errorf("%d new subjects were refused, though 300 places can be had", refused)
@@ -140,7 +140,7 @@ func TestNotHeldFor(t *testing.T) {
 					t.Fatalf("%d of 10 new subjects were refused while all others had used half of a minute", refused)
 				}
 				if restarts {
-					l = restart(t, l, l.records())
+					l = restart(t, l, records(l))
 				}
 				end(t, l, clock, all)
 				if refused := flood(t, l, 300); refused > 0 {

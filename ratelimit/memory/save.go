@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -45,27 +46,30 @@ const (
 // some thousand subjects at a time, for about a tenth of a microsecond for each
 // record. Do not call it concurrently.
 func (l *Limiter) Save(write func([]Record) error) error {
-	var batch []Record
-	for i := range l.segments {
-		batch = l.segments[i].appendRecords(batch, true)
-		if len(batch) >= saveBatch || i == len(l.segments)-1 && len(batch) > 0 {
-			if err := write(batch); err != nil {
-				l.markUnsaved(batch)
-				return fmt.Errorf("memory: saving state: %w", err)
-			}
-			batch = batch[:0]
+	for batch := range l.portions(true) {
+		if err := write(batch); err != nil {
+			l.markUnsaved(batch)
+			return fmt.Errorf("memory: saving state: %w", err)
 		}
 	}
 	return nil
 }
 
-// records returns the records of all keys, changed or not: they replace all that Save has passed
-// on so far. The next Save still passes on what has changed since the last one.
-func (l *Limiter) records() (records []Record) {
-	for i := range l.segments {
-		records = l.segments[i].appendRecords(records, false)
+// portions yields what Save writes; or the records of all keys, which replace all that Save has
+// passed on so far. The next Save still passes on what has changed since the last one.
+func (l *Limiter) portions(changed bool) iter.Seq[[]Record] {
+	return func(yield func([]Record) bool) {
+		var batch []Record
+		for i := range l.segments {
+			batch = l.segments[i].appendRecords(batch, changed)
+			if len(batch) >= saveBatch || i == len(l.segments)-1 && len(batch) > 0 {
+				if !yield(batch) {
+					return
+				}
+				batch = batch[:0]
+			}
+		}
 	}
-	return records
 }
 
 // appendRecords appends all records, the end of which Save must then report; or those that
