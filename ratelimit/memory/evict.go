@@ -115,17 +115,17 @@ func (s *segment) expiry(slot slot, m meter) instant {
 	return last.instant()
 }
 
-// heldUntil returns the time until which a slot in use must not be evicted. It may be evicted if
-// that is over.
-func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
+// heldUntil returns the time until which a slot in use must not be evicted, and the largest share
+// of a limit or burst that it has used. It may be evicted if that time is over.
+func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant, used float64) {
 	if m.isConduct() {
-		return s.expiry(slot, m)
+		return s.expiry(slot, m), 0
 	}
-	var end unixSecond
+	var end, last unixSecond
 	layout := s.layouts.get(m.layout())
 	for i := range layout.n {
 		w := layout.anyWindow(i, slot, m.withCount())
-		end = max(end, w.heldUntil())
+		end, last, used = max(end, w.heldUntil()), max(last, w.end), max(used, w.share(now))
 	}
 	if m.conduct() >= checkConduct {
 		c, _ := s.table.Load().conduct(slot.hash(), now)
@@ -134,7 +134,7 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant) {
 			end = max(end, c.expires)
 		}
 	}
-	return min(end.instant(), s.expiry(slot, m))
+	return min(end, last).instant(), used
 }
 
 var errFull = fmt.Errorf("memory: %w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
@@ -255,16 +255,11 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 	if s.expiry(slot, m) <= now {
 		return victim{found: true, at: i, expired: true}, 0
 	}
-	if until := s.heldUntil(slot, m, now); until > now {
+	until, used := s.heldUntil(slot, m, now)
+	if until > now {
 		return victim{}, until
 	}
-	v = victim{found: true, at: i}
-	layout := s.layouts.get(m.layout()) // of an account: conduct is held until it expires
-	for k := range layout.n {
-		w := layout.anyWindow(k, slot, m.withCount())
-		v.used = max(v.used, w.share(now))
-	}
-	return v, 0
+	return victim{found: true, at: i, used: used}, 0
 }
 
 // evict empties the slot of a victim, which then counts as used by another. It
@@ -274,7 +269,7 @@ func (s *segment) evict(v victim, now instant) bool {
 	t := s.table.Load()
 	slot := t.slot(v.at)
 	m := slot.freeze()
-	if s.heldUntil(slot, m, now) > now || v.expired && s.expiry(slot, m) > now {
+	if until, _ := s.heldUntil(slot, m, now); until > now || v.expired && s.expiry(slot, m) > now {
 		slot.setMeter(m.after(m))
 		return false
 	}

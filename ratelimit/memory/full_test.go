@@ -103,7 +103,7 @@ func (l *Limiter) wrong() string {
 		if held <= now || s.roomTime > now {
 			continue
 		}
-		if until := s.heldUntil(slot, slot.meter(), now); until < held {
+		if until, _ := s.heldUntil(slot, slot.meter(), now); until < held {
 			return fmt.Sprintf("slot %d is held until %d, and its block until %d", i, until, held)
 		}
 	}

@@ -171,7 +171,8 @@ func (s *subject) noteHeld(key uint64) {
 	t := s.table.Load()
 	i, _ := t.find(key)
 	if t.held[i/blockSlots] > 0 {
-		t.release(i, s.heldUntil(t.slot(i), t.slot(i).meter(), s.now))
+		until, _ := s.heldUntil(t.slot(i), t.slot(i).meter(), s.now)
+		t.release(i, until)
 		s.roomTime = max(s.roomTime, s.now)
 	}
 }
