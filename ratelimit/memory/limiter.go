@@ -125,8 +125,8 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	}
 	s := l.lock(subject)
 	defer s.unlock()
-	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
-	s.drop(conductHash(s.hash))
+	s.drop(conductHash(s.hash)) // first: a ban is in force without an account too
+	s.drop(s.hash)
 	maps.DeleteFunc(s.returns, func(b bucketKey, _ []gcra.Return) bool { return b.account == s.hash })
 	s.generation++
 	return nil

@@ -106,6 +106,21 @@ func TestTakesNoLock(t *testing.T) {
 	}
 }
 
+// So is a subject that was banned before its first request, or has sent none for long.
+func TestBanWithoutAccountTakesNoLock(t *testing.T) {
+	l, model := newLimiter(t, Options{Now: noonSharp}), enginetest.NewModel(noonSharp)
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(6).Smooth(2), ratelimit.PerDay(100))
+	must(t, l.Ban(ctx, "a", time.Hour, ""))
+	must(t, model.Ban(ctx, "a", time.Hour, ""))
+	s := &l.segments[l.key.sum("a")>>l.shift]
+	s.mu.Lock()
+	got := take(t, l, "a", plan) // or the test hangs
+	s.mu.Unlock()
+	if diff := diffDecisions(take(t, model, "a", plan), got); diff != "" || got.Outcome != ratelimit.Banned {
+		t.Errorf("got %v, want banned; the engine (+) and the model (-) differ:\n%s", got.Outcome, diff)
+	}
+}
+
 // A subject of a group that finds no room is immediately as it was. Others may charge it before
 // the group ends.
 func TestAbandonLeavesTheSubjectWithoutRoom(t *testing.T) {

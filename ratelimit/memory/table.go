@@ -17,7 +17,8 @@ type table struct {
 
 	allHeld instant // the first of these times, or an earlier one
 
-	bansSince atomic.Int64 // Unix seconds; no ban that a meter has began later
+	bansSince atomic.Int64  // Unix seconds; no ban that a meter has began later
+	moves     atomic.Uint64 // of slots; a search may miss one that moves
 }
 
 // A block is some slots next to each other, of which the table remembers in one number that
@@ -118,6 +119,7 @@ func (t *table) remove(i uint64) {
 			continue
 		}
 		s.copyTo(t.slot(i))
+		t.moves.Add(1) // before slot j changes
 		t.release(i, t.held[j/blockSlots])
 		i = j
 	}

@@ -23,7 +23,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 			return d, nil
 		}
 	}
-	if err = plan.Check(subject, cost); err == nil { // the cost may be over a limit
+	if err = plan.Check(subject, cost); err == nil && !l.refuseBanned(t, h, &d) { // the cost may be over a limit
 		err = l.decide(h, subject, &d)
 	}
 	if err != nil {
@@ -56,6 +56,33 @@ func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision, r
 		}
 	}
 	return l.inspect(t, slot, h, d) == refused
+}
+
+// refuseBanned is refuse for a banned subject without an account. If the conduct still stands after
+// the search for an account, and no slot has moved, there was none at an instant meanwhile.
+func (l *Limiter) refuseBanned(t *table, h uint64, d *ratelimit.Decision) (decided bool) {
+	moves := t.moves.Load()
+	i, _ := t.find(conductHash(h))
+	slot := t.slot(i)
+	m := slot.meter()
+	if slot.hash() != conductHash(h) || !m.isConduct() {
+		return false
+	}
+	var a account
+	var c conduct
+	now := l.clock.now()
+	c.read(slot, now)
+	banEnds := c.banEnds(now)
+	if banEnds == 0 || c.needsLock(banEnds) {
+		return false
+	}
+	d.Time, d.Outcome, d.BanEnds, d.Receipt.BanReason = int64(now), ratelimit.Banned, int64(banEnds), c.reason(nil)
+	d.StrikesLeft = strikesLeft(d, &c)
+	a.roll(now, d.Plan)
+	a.states(d)
+	engine.Complete(d)
+	_, found := t.find(h)
+	return !found && slot.meter() == m && t.moves.Load() == moves
 }
 
 // admit is the fast path: without the lock it admits a request if all windows of the
