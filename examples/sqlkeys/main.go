@@ -75,7 +75,7 @@ func open(ctx context.Context, file string) (*service, error) {
 
 func (s *service) handler() (http.Handler, error) {
 	planOf := func(name string, _ []string) (*ratelimit.Plan, error) { return plans[name], nil }
-	verifier, err := apikey.NewVerifier(s.format, sqlkeys.NewStore(s.keys.ByDigest, planOf), apikey.Options{})
+	verifier, err := apikey.NewVerifier(s.format, sqlkeys.NewStore(s.keys.ByDigest, s.keys.Used, planOf), apikey.Options{})
 	if err != nil {
 		return nil, err
 	}

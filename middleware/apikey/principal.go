@@ -80,7 +80,8 @@ var (
 type Store[P any] interface {
 	// Lookup returns the record of the key with this digest, whether it is valid or
 	// not, or an error that wraps [ErrUnknown] if there is no such key. Any other
-	// error means that the look-up failed. It should return when ctx ends.
+	// error means that the look-up failed. It should return when ctx ends. It is called for a
+	// key in use as often as [Options.TTL] says, so that a store can note when it was last used.
 	Lookup(ctx context.Context, d Digest) (Record[P], error)
 }
 

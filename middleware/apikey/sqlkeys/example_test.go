@@ -34,7 +34,7 @@ func Example() {
 
 		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 		plans := map[string]*ratelimit.Plan{"free": free}
-		verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(keys.ByDigest,
+		verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(keys.ByDigest, keys.Used,
 			func(name string, _ []string) (*ratelimit.Plan, error) { return plans[name], nil }), apikey.Options{})
 		if err != nil {
 			return err

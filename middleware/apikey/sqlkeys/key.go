@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -32,7 +33,8 @@ type NewKey struct {
 type Key struct {
 	ID string // public, as apikey.NewKeyID makes it
 	NewKey
-	Revoked time.Time // the first instant at which the key is not valid; zero: not revoked
+	Revoked  time.Time // the first instant at which the key is not valid; zero: not revoked
+	LastUsed time.Time // as [NewStore] notes it, up to a minute before the latest use; zero: never noted
 }
 
 // The errors of this package wrap one of these. Other errors come from the database.
@@ -103,19 +105,53 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 // another one that returns [ErrNotFound] for no key. The function plan returns the plan of a key. If
 // there is none, it returns nil or an error, and requests with the key get 503: a Table does not
 // know which plans there are.
+//
+// The function used is [Table.Used], or nil. It is called when a valid key is looked up whose
+// LastUsed is a minute old, in the background, for one key at a time. A Verifier looks a key that
+// is used up again after [apikey.Options.TTL], so a TTL over a minute makes LastUsed as old. What
+// used could not note, it is called for again at the next look-up.
 func NewStore(
 	find func(context.Context, apikey.Digest) (Key, error),
+	used func(ctx context.Context, id string, at time.Time) error,
 	plan func(name string, quotas []string) (*ratelimit.Plan, error),
 ) apikey.Store[apikey.Principal] {
-	return principals{find, plan}
+	return &principals{find: find, used: used, plan: plan, turn: make(chan struct{}, 1)}
 }
 
 type principals struct {
 	find func(context.Context, apikey.Digest) (Key, error)
+	used func(ctx context.Context, id string, at time.Time) error
 	plan func(name string, quotas []string) (*ratelimit.Plan, error)
+
+	noting sync.Map      // the IDs of the keys whose use is being noted
+	turn   chan struct{} // full while one of them is
 }
 
-func (p principals) Lookup(ctx context.Context, d apikey.Digest) (r apikey.Record[apikey.Principal], err error) {
+const (
+	noteEvery   = time.Minute
+	noteTimeout = 2 * time.Second
+)
+
+// note notes in the background that a key is used, unless that was done less than a minute ago.
+func (p *principals) note(ctx context.Context, k Key) {
+	now := time.Now()
+	if p.used == nil || !k.Active(now) || now.Sub(k.LastUsed) < noteEvery {
+		return
+	}
+	if _, noting := p.noting.LoadOrStore(k.ID, nil); noting {
+		return
+	}
+	go func() {
+		defer p.noting.Delete(k.ID)
+		p.turn <- struct{}{}
+		defer func() { <-p.turn }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+		defer cancel()
+		_ = p.used(ctx, k.ID, now) // else at the next look-up
+	}()
+}
+
+func (p *principals) Lookup(ctx context.Context, d apikey.Digest) (r apikey.Record[apikey.Principal], err error) {
 	k, err := p.find(ctx, d)
 	if errors.Is(err, ErrNotFound) {
 		return r, apikey.ErrUnknown
@@ -133,5 +169,6 @@ func (p principals) Lookup(ctx context.Context, d apikey.Digest) (r apikey.Recor
 	}
 	r.Principal = apikey.Principal{KeyID: k.ID, Owner: k.Owner, Plan: plan, Limits: limits}
 	r.Expires, r.Revoked = k.Expires, k.Revoked
+	p.note(ctx, k)
 	return r, nil
 }

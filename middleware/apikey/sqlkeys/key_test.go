@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
@@ -104,7 +105,7 @@ func (f *fake) Next(row []driver.Value) error {
 // is an error, and leaves no connection in use.
 func TestAnyDriver(t *testing.T) {
 	zone := time.FixedZone("X", 3600)
-	f := &fake{err: io.EOF, row: []driver.Value{"key_1", strings.Repeat("01", 32), "abcd", "", "ada", "free", "[]", "[]", noon.In(zone), nil, nil}}
+	f := &fake{err: io.EOF, row: []driver.Value{"key_1", strings.Repeat("01", 32), "abcd", "", "ada", "free", "[]", "[]", noon.In(zone), nil, nil, nil}}
 	db := sql.OpenDB(f)
 	defer db.Close()
 	table := sqlkeys.NewPostgreSQL(db)
@@ -128,7 +129,7 @@ func TestNewStore(t *testing.T) {
 	stored := sqlkeys.Key{ID: "key_1", NewKey: sqlkeys.NewKey{Owner: "ada", Plan: "free", Quotas: []string{"9/minute"}, Limits: []string{"3/minute"}, Expires: noon}, Revoked: noon.Add(1)}
 	lookUp := func(k sqlkeys.Key, err error) (apikey.Record[apikey.Principal], error) {
 		find := func(context.Context, apikey.Digest) (sqlkeys.Key, error) { return k, err }
-		return sqlkeys.NewStore(find, func(name string, quotas []string) (*ratelimit.Plan, error) {
+		return sqlkeys.NewStore(find, nil, func(name string, quotas []string) (*ratelimit.Plan, error) {
 			if name == "free" && slices.Equal(quotas, k.Quotas) {
 				return free, nil
 			}
@@ -153,4 +154,65 @@ func TestNewStore(t *testing.T) {
 			t.Errorf("Lookup of a key with an unknown %s = %v, want an error that names the key", name, err)
 		}
 	}
+}
+
+// A look-up notes that a key is used, once a minute and in the background: one key at a time, and
+// again if that fails.
+func TestNotingUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys := map[apikey.Digest]*sqlkeys.Key{}
+		for i, k := range []sqlkeys.Key{{ID: "ann"}, {ID: "bob"}, {ID: "revoked", Revoked: time.Now()}, {ID: "fresh", LastUsed: time.Now().Add(-time.Minute + 1)}} {
+			keys[apikey.Digest{byte(i)}] = &k
+		}
+		free, failing := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60)), true
+		var noted []string
+		store := sqlkeys.NewStore(func(_ context.Context, d apikey.Digest) (sqlkeys.Key, error) { return *keys[d], nil },
+			func(ctx context.Context, id string, at time.Time) error {
+				if noted = append(noted, id); failing {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				for _, k := range keys {
+					if k.ID == id {
+						k.LastUsed = at
+					}
+				}
+				return nil
+			}, func(string, []string) (*ratelimit.Plan, error) { return free, nil })
+		lookUpAll := func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			for range 2 {
+				for d := range keys {
+					if _, err := store.Lookup(ctx, d); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			cancel() // the request has ended
+			synctest.Wait()
+		}
+		want := func(when string, names ...string) {
+			t.Helper()
+			if slices.Sort(noted); !slices.Equal(noted, names) {
+				t.Errorf("%s the use of %q was noted, want %q", when, noted, names)
+			}
+			noted = nil
+		}
+		lookUpAll()
+		if len(noted) != 1 {
+			t.Errorf("while the first note waits, the store was told of %q, want one key at a time", noted)
+		}
+		time.Sleep(time.Minute - time.Second)
+		synctest.Wait()
+		want("when the store fails,", "ann", "bob")
+		failing = false
+		lookUpAll()
+		want("when it works again,", "ann", "bob", "fresh")
+		time.Sleep(time.Minute - 1)
+		lookUpAll()
+		want("less than a minute later")
+		time.Sleep(1)
+		lookUpAll()
+		want("a minute later", "ann", "bob", "fresh")
+	})
 }

@@ -11,5 +11,6 @@ CREATE TABLE IF NOT EXISTS keys (
     limits    text[] COLLATE "C" NOT NULL,
     created   timestamptz NOT NULL,
     expires   timestamptz,
-    revoked   timestamptz
+    revoked   timestamptz,
+    last_used timestamptz
 );

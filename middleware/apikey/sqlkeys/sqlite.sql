@@ -12,5 +12,6 @@ CREATE TABLE IF NOT EXISTS keys (
     created   INTEGER NOT NULL,
     expires   INTEGER,
     revoked   INTEGER,
-    limits    TEXT NOT NULL DEFAULT '[]' CHECK (json_type(limits) = 'array')
+    limits    TEXT NOT NULL DEFAULT '[]' CHECK (json_type(limits) = 'array'),
+    last_used INTEGER
 ) STRICT;

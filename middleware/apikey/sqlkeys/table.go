@@ -8,7 +8,7 @@
 //		Name: "web shop", Owner: "ann", Plan: "free", Created: time.Now(),
 //	})
 //	fmt.Println(secret.Reveal()) // shown once, stored nowhere
-//	verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(keys.ByDigest, plan), apikey.Options{})
+//	verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(keys.ByDigest, keys.Used, plan), apikey.Options{})
 //
 // The table is called keys. Its schema is sqlite.sql or postgresql.sql of this package, for the
 // migrations of a service. SQLite has one writer at a time: set a busy timeout. A method
@@ -111,6 +111,13 @@ func (t *Table) Revoke(ctx context.Context, id string, at time.Time) (key Key, c
 	return key, changed, err
 }
 
+// Used notes that a key was used at an instant, unless a later use is noted. If there is no such
+// key, it does nothing.
+func (t *Table) Used(ctx context.Context, id string, at time.Time) error {
+	_, err := t.read(ctx, t.db, `UPDATE keys SET last_used = $1 WHERE id = $2 AND coalesce(last_used < $3, true) RETURNING `+t.columns, t.time(at), id, t.time(at))
+	return err
+}
+
 // Rotate stores a new key in place of an old one, which stays valid for an overlap, unless it
 // expires sooner; if the overlap is negative, not at all. k has only Digest, LastFour, Created and
 // Expires: the new key has everything else from the old one. Rotate returns both as they are then,
@@ -171,7 +178,7 @@ func (t *Table) read(ctx context.Context, db DB, statement string, args ...any) 
 	for rows.Next() {
 		var k Key
 		err := rows.Scan(&k.ID, &k.Digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, (*texts)(&k.Quotas), (*texts)(&k.Limits),
-			(*instant)(&k.Created), (*instant)(&k.Expires), (*instant)(&k.Revoked))
+			(*instant)(&k.Created), (*instant)(&k.Expires), (*instant)(&k.Revoked), (*instant)(&k.LastUsed))
 		if err != nil {
 			return nil, fmt.Errorf("sqlkeys: key %q: %w", k.ID, err)
 		}
@@ -210,14 +217,14 @@ var postgreSQLSchema string
 type dialect struct {
 	schema    string
 	columns   string // as they are read
-	values    string // as they are written, without revoked
+	values    string // as they are written, without revoked and last_used
 	lockTable string // keeps others from storing a key until the transaction ends
 	micros    bool   // times are microseconds since 1970
 }
 
 var sqlite = dialect{
 	schema:    sqliteSchema,
-	columns:   `id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked`,
+	columns:   `id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked, last_used`,
 	values:    `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10`,
 	lockTable: `DELETE FROM keys WHERE false`, // as every write does
 	micros:    true,
@@ -228,7 +235,7 @@ var sqlite = dialect{
 var postgreSQL = dialect{
 	schema: postgreSQLSchema,
 	columns: `id, encode(digest, 'hex'), last_four, name, owner, plan,
-		array_to_json(quotas)::text, array_to_json(limits)::text, created, expires, revoked`,
+		array_to_json(quotas)::text, array_to_json(limits)::text, created, expires, revoked, last_used`,
 	values: `$1, $2::bytea, $3, $4, $5, $6, ARRAY(SELECT json_array_elements_text($7::text::json)),
 		ARRAY(SELECT json_array_elements_text($8::text::json)), $9::timestamptz, $10::timestamptz`,
 	lockTable: `LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE`,

@@ -83,7 +83,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(a.Keys.KeyByDigest, a.Plan), apikey.Options{Source: a.client, Now: a.Now})
+	verifier, err := apikey.NewVerifier(format, sqlkeys.NewStore(a.Keys.KeyByDigest, a.Keys.KeyUsed, a.Plan), apikey.Options{Source: a.client, Now: a.Now})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

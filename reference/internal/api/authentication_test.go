@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -85,4 +87,24 @@ func TestGuessedKeys(t *testing.T) {
 		t.Errorf("the last guess is answered with %s, want that the key was not checked", last.Data)
 	}
 	want(t, s.Get(t, "/v1/pets"), 200, "")
+}
+
+// The list of keys says when a key was last used.
+func TestUseOfAKeyIsNoted(t *testing.T) {
+	t.Parallel()
+	var db *sqlite.Store
+	s := start(t, func(c *api.Config) { db = c.Pets.(*sqlite.Store); c.Keys = db })
+	before := time.Now().Truncate(time.Microsecond)
+	s.Get(t, "/v1/pets")
+	for {
+		keys, err := db.ListKeys(t.Context())
+		must(t, err)
+		if used := keys[0].LastUsed; !used.IsZero() {
+			if used.Before(before) || used.After(time.Now()) {
+				t.Errorf("the key was used at %v, want after %v", used, before)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -46,6 +46,8 @@ func (s *brokenStore) KeyByDigest(ctx context.Context, _ store.Digest) (store.Ke
 	return store.Key{}, s.fail(ctx)
 }
 
+func (s *brokenStore) KeyUsed(ctx context.Context, _ string, _ time.Time) error { return s.fail(ctx) }
+
 // brokenLimiter never decides.
 type brokenLimiter struct{}
 

@@ -108,7 +108,7 @@ func (c keysListCmd) Run(ctx context.Context, o output, settings *config.Config)
 				list = append(list, info)
 			}
 		}
-		return show(o, c.JSON, list, "No key was found.", addKey, "ID", "KEY", "NAME", "OWNER", "PLAN", "STATE", "CREATED", "EXPIRES")
+		return show(o, c.JSON, list, "No key was found.", addKey, "ID", "KEY", "NAME", "OWNER", "PLAN", "STATE", "CREATED", "LAST USED", "EXPIRES")
 	})
 }
 
@@ -123,14 +123,15 @@ type keyInfo struct {
 	Limits   []string  `json:"limits,omitempty"` // quotas of the key alone
 	State    string    `json:"state"`            // active, expired or revoked
 	Created  time.Time `json:"created"`
-	Expires  time.Time `json:"expires,omitzero"` // zero: never
-	Revoked  time.Time `json:"revoked,omitzero"` // zero: not revoked
+	Expires  time.Time `json:"expires,omitzero"`  // zero: never
+	Revoked  time.Time `json:"revoked,omitzero"`  // zero: not revoked
+	LastUsed time.Time `json:"lastUsed,omitzero"` // zero: not yet
 }
 
 func infoOf(k store.Key, at time.Time) keyInfo {
 	info := keyInfo{
 		ID: k.ID, LastFour: k.LastFour, Name: k.Name, Owner: k.Owner, Plan: k.Plan, Quotas: k.Quotas, Limits: k.Limits,
-		State: "active", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
+		State: "active", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked, LastUsed: k.LastUsed,
 	}
 	switch {
 	case !k.Revoked.IsZero() && !k.Revoked.After(at):
@@ -149,11 +150,13 @@ func addKey(t table, k keyInfo) {
 	if len(k.Limits) > 0 {
 		plan += ", key " + strings.Join(k.Limits, ", ")
 	}
-	expires := "never"
-	if !k.Expires.IsZero() {
-		expires = showTime(k.Expires)
+	orNever := func(at time.Time) string {
+		if at.IsZero() {
+			return "never"
+		}
+		return showTime(at)
 	}
-	t.row(k.ID, "..."+k.LastFour, k.Name, k.Owner, plan, k.State, showTime(k.Created), expires)
+	t.row(k.ID, "..."+k.LastFour, k.Name, k.Owner, plan, k.State, showTime(k.Created), orNever(k.LastUsed), orNever(k.Expires))
 }
 
 type keysRevokeCmd struct {

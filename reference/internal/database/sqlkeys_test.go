@@ -99,7 +99,7 @@ func (h *keyHistory) call(t *testing.T, table *sqlkeys.Table) {
 	ctx, at, k := t.Context(), h.time(), h.newKey()
 	id, digest := h.id(), h.digest()
 	i := slices.IndexFunc(h.keys, func(k sqlkeys.Key) bool { return k.ID == id })
-	switch h.IntN(8) {
+	switch h.IntN(9) {
 	case 0:
 		got, err := table.Create(ctx, k)
 		h.created(t, "Create", k, got, err, nil)
@@ -129,6 +129,11 @@ func (h *keyHistory) call(t *testing.T, table *sqlkeys.Table) {
 		if changed != fresh {
 			t.Fatalf("Revoke(%v) says that it has changed the key: %v, want %v", h.keys[i], changed, fresh)
 		}
+	case 6:
+		if i >= 0 && (h.keys[i].LastUsed.IsZero() || h.keys[i].LastUsed.Before(cut(at))) {
+			h.keys[i].LastUsed = cut(at)
+		}
+		must(t, table.Used(ctx, id, at))
 	default:
 		k := sqlkeys.NewKey{Digest: digest, LastFour: "wxyz", Created: at}
 		h.rotate(t, table, id, i, k, time.Duration(h.IntN(3))*time.Second)

@@ -37,7 +37,8 @@ func TestMigrationsNeverChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"00001_petstore.sql": "74c0349e26e1bc74",
+		"00001_petstore.sql":  "74c0349e26e1bc74",
+		"00002_last_used.sql": "e05f90b199b75daa",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("migrations (-want +got):\n%s", diff)
@@ -51,7 +52,7 @@ func TestMigrate(t *testing.T) {
 	if n := query[int](t, url, "SELECT count(*)::int FROM pg_class WHERE relnamespace = 'public'::regnamespace"); n != 0 {
 		t.Errorf("Open with NoMigrate has made %d tables and indexes", n)
 	}
-	for _, want := range [][2]int64{{0, 1}, {1, 1}} {
+	for _, want := range [][2]int64{{0, 2}, {2, 2}} {
 		from, to, err := postgres.Migrate(t.Context(), url)
 		if got := [2]int64{from, to}; err != nil || got != want {
 			t.Errorf("Migrate = %v, %v, want %v", got, err, want)
@@ -72,8 +73,8 @@ func TestUpgradeTogether(t *testing.T) {
 		for range 6 {
 			wg.Go(func() {
 				s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{OnUpgrade: func(from, to int64) {
-					if n.Add(1); from != 1 || to != 2 {
-						t.Errorf("OnUpgrade(%d, %d), want 1, 2", from, to)
+					if n.Add(1); from != 2 || to != 3 {
+						t.Errorf("OnUpgrade(%d, %d), want 2, 3", from, to)
 					}
 				}}, files)
 				if err != nil {
@@ -97,7 +98,7 @@ func TestUpgradeTogether(t *testing.T) {
 func TestAFailedUpgradeChangesNothing(t *testing.T) {
 	url := postgrestest.Database(t)
 	create(t, open(t, url, postgres.Options{}))
-	broken := with(t, map[string]string{"00002_broken.sql": "-- +goose Up\nALTER TABLE pets ADD COLUMN note text;\nSELECT 1/0;"})
+	broken := with(t, map[string]string{"00003_broken.sql": "-- +goose Up\nALTER TABLE pets ADD COLUMN note text;\nSELECT 1/0;"})
 	for range 2 {
 		_, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, broken)
 		checkText(t, err, "upgrade PostgreSQL database", "division by zero")
@@ -194,10 +195,13 @@ func with(t *testing.T, more map[string]string) fs.FS {
 	for name, text := range more {
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	const own = "00001_petstore.sql"
-	content, err := fs.ReadFile(postgres.Migrations(), own)
+	names, err := fs.Glob(postgres.Migrations(), "*")
 	must(t, err)
-	files[own] = &fstest.MapFile{Data: content}
+	for _, name := range names {
+		content, err := fs.ReadFile(postgres.Migrations(), name)
+		must(t, err)
+		files[name] = &fstest.MapFile{Data: content}
+	}
 	return files
 }
 
@@ -207,13 +211,13 @@ const tomorrowText = `-- +goose Up
 
 // tomorrow is a program that only adds to the schema.
 func tomorrow(t *testing.T) fs.FS {
-	return with(t, map[string]string{"00002_tomorrow.sql": tomorrowText})
+	return with(t, map[string]string{"00003_tomorrow.sql": tomorrowText})
 }
 
 // later is a program that removes what the one of tomorrow no longer uses.
 func later(t *testing.T) fs.FS {
-	return with(t, map[string]string{"00002_tomorrow.sql": tomorrowText, "00003_later.sql": `-- +goose Up
-		UPDATE petstore_schema SET oldest = 2;
+	return with(t, map[string]string{"00003_tomorrow.sql": tomorrowText, "00004_later.sql": `-- +goose Up
+		UPDATE petstore_schema SET oldest = 3;
 		ALTER TABLE pets DROP COLUMN category_id;`})
 }
 
@@ -240,14 +244,14 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	use(running)
 	use(open(t, url, postgres.Options{}))
 	use(open(t, url, postgres.Options{NoMigrate: true}))
-	if from, to, err := postgres.Migrate(t.Context(), url); from != 2 || to != 2 || err != nil {
-		t.Errorf("Migrate of an older program = %d, %d, %v, want 2, 2, nil", from, to, err)
+	if from, to, err := postgres.Migrate(t.Context(), url); from != 3 || to != 3 || err != nil {
+		t.Errorf("Migrate of an older program = %d, %d, %v, want 3, 3, nil", from, to, err)
 	}
 
-	if from, to, err := postgres.MigrateVersion(t.Context(), url, later(t)); from != 2 || to != 3 || err != nil {
-		t.Fatalf("Migrate = %d, %d, %v, want 2, 3, nil", from, to, err)
+	if from, to, err := postgres.MigrateVersion(t.Context(), url, later(t)); from != 3 || to != 4 || err != nil {
+		t.Fatalf("Migrate = %d, %d, %v, want 3, 4, nil", from, to, err)
 	}
-	const tooOld = "a newer version of this program changed it (schema 3, which needs programs of schema 2 or later; this one knows 1)"
+	const tooOld = "a newer version of this program changed it (schema 4, which needs programs of schema 3 or later; this one knows 2)"
 	for _, o := range []postgres.Options{{}, {NoMigrate: true}} {
 		_, err = postgres.Open(t.Context(), url, o)
 		checkText(t, err, tooOld, "use the newer version")

@@ -225,7 +225,7 @@ func TestLongWorkHasNoTimeLimit(t *testing.T) {
 	if _, err := s.Import(t.Context(), x, importer, noon); err != nil {
 		t.Errorf("Import = %v", err)
 	}
-	slow := with(t, map[string]string{"00002_slow.sql": `-- +goose Up
+	slow := with(t, map[string]string{"00003_slow.sql": `-- +goose Up
 		SET LOCAL statement_timeout = 0;
 		SELECT pg_sleep(1);
 		SELECT 1 / count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted

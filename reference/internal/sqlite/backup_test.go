@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,7 +135,7 @@ func TestExport(t *testing.T) {
 		checkLeft(t, path, filepath.Base(path))
 	}
 	sqlite.AddMigrations(t, addToys)
-	if _, err := export(t, path); err == nil || !strings.Contains(err.Error(), "has schema 8, this version needs 9; run petstore migrate") {
+	if _, err := export(t, path); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has schema %d, this version needs %d; run petstore migrate", sqlite.Version, sqlite.Version+1)) {
 		t.Errorf("Export of an older version = %v, want what to do", err)
 	}
 }

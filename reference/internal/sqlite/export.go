@@ -79,7 +79,7 @@ func (f file) export(ctx context.Context, conn *sql.Conn) (store.Export, error) 
 var exported = []struct{ name, columns string }{
 	{"pets", "id, name, category_id, status"},
 	{"idempotency_keys", "owner, key, fingerprint, pet, at"},
-	{"keys", "id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked"},
+	{"keys", "id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked, last_used"},
 	{"audit", "id, at, actor, source, action, target, detail"},
 	{"daily_use", "owner, day, allowed, denied"},
 	{"deprecated_use", "operation, owner, count, last"},
@@ -88,7 +88,7 @@ var exported = []struct{ name, columns string }{
 
 // conversions convert values that SQLite stores as numbers or texts, by column.
 var conversions = map[string]func(any) (any, error){
-	"at": exportInstant, "created": exportInstant, "expires": exportInstant, "revoked": exportInstant, "last": exportInstant,
+	"at": exportInstant, "created": exportInstant, "expires": exportInstant, "revoked": exportInstant, "last": exportInstant, "last_used": exportInstant,
 	"day":    func(v any) (any, error) { return store.DayOf(v.(int64)), nil },
 	"quotas": exportTexts, "limits": exportTexts,
 }

@@ -54,7 +54,7 @@ func TestRefusedFiles(t *testing.T) {
 			harmBySQL("CREATE TABLE bookmarks (url TEXT)")(t, path)
 		}, "it belongs to another program", false},
 		{"a newer version", harmBySQL(newer),
-			"a newer version of this program wrote it (schema 99, this version knows 8)", false},
+			"a newer version of this program wrote it (schema 99, this version knows 9)", false},
 		{"a view", harmBySQL("CREATE VIEW spy AS SELECT digest FROM keys"), schema + "view spy", false},
 		{"a trigger", harmBySQL("CREATE TRIGGER spy AFTER INSERT ON pets BEGIN DELETE FROM keys; END"), schema + "trigger spy", false},
 		{"a trigger with the name of a table", harmBySQL("CREATE TRIGGER goose_db_version AFTER INSERT ON keys BEGIN SELECT 1; END"),

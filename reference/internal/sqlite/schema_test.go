@@ -14,16 +14,21 @@ import (
 )
 
 // Version is the version of the schema of this program.
-const Version = 8
+const Version = 9
 
 // AddMigrations makes this program a later one, which has more migrations, until the test
 // ends.
 func AddMigrations(t *testing.T, texts ...string) {
 	t.Helper()
 	own := migrations
-	content, err := fs.ReadFile(own, "00008_petstore.sql")
+	files := fstest.MapFS{}
+	names, err := fs.Glob(own, "*")
 	must(t, err)
-	files := fstest.MapFS{"00008_petstore.sql": {Data: content}}
+	for _, name := range names {
+		content, err := fs.ReadFile(own, name)
+		must(t, err)
+		files[name] = &fstest.MapFile{Data: content}
+	}
 	for i, text := range texts {
 		files[fmt.Sprintf("%05d_later.sql", Version+1+i)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text + ";\n")}
 	}
@@ -68,13 +73,15 @@ func TestConnectionsAreSafe(t *testing.T) {
 	}
 }
 
-// Databases exist that the migration has made. So a migration never changes: a change of the schema is another one.
+// Databases exist that the migrations have made. So a migration never changes: a change of the schema is another one.
 func TestMigrationsNeverChange(t *testing.T) {
-	content, err := fs.ReadFile(migrations, "00008_petstore.sql")
-	must(t, err)
-	sum := sha256.Sum256(content)
-	if got, want := hex.EncodeToString(sum[:8]), "067dea749ce000a9"; got != want {
-		t.Errorf("the checksum of the migration is %s, want %s", got, want)
+	for name, want := range map[string]string{"00008_petstore.sql": "067dea749ce000a9", "00009_last_used.sql": "3dd44102ccaab21d"} {
+		content, err := fs.ReadFile(migrations, name)
+		must(t, err)
+		sum := sha256.Sum256(content)
+		if got := hex.EncodeToString(sum[:8]); got != want {
+			t.Errorf("the checksum of %s is %s, want %s", name, got, want)
+		}
 	}
 }
 

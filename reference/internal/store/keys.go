@@ -62,11 +62,14 @@ func checkQuotas(what string, quotas []string) error {
 	return nil
 }
 
-// A KeyFinder finds the key of a request.
+// A KeyFinder finds the key of a request, and notes that it is used.
 type KeyFinder interface {
 	// KeyByDigest returns the key with this digest, or [ErrNotFound]. Revoked and
 	// expired keys are found too; the caller asks [sqlkeys.Key.Active].
 	KeyByDigest(ctx context.Context, d Digest) (Key, error)
+
+	// KeyUsed notes that a key was used at an instant, unless a later use is noted.
+	KeyUsed(ctx context.Context, id string, at time.Time) error
 }
 
 // Keys stores the API keys. The methods that change a key also store an [AuditEntry] with

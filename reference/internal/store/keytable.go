@@ -37,6 +37,11 @@ func (t Tables) KeyByDigest(ctx context.Context, d Digest) (Key, error) {
 	return find(ctx, t, "find key", d, (*sqlkeys.Table).ByDigest)
 }
 
+// KeyUsed implements [KeyFinder].
+func (t Tables) KeyUsed(ctx context.Context, id string, at time.Time) error {
+	return t.write(ctx, "note the use of a key", func(ctx context.Context, db sqlkeys.DB) error { return t.keys(db).Used(ctx, id, at) })
+}
+
 // Key implements [Keys].
 func (t Tables) Key(ctx context.Context, id string) (Key, error) {
 	return find(ctx, t, "read key", id, (*sqlkeys.Table).ByID)

@@ -1,0 +1,3 @@
+-- +goose Up
+
+ALTER TABLE keys ADD COLUMN last_used timestamptz;
