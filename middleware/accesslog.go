@@ -22,7 +22,7 @@ import (
 // can then set it: SetLogAttrs(r.Context(), slog.String("route", r.Pattern)). In chi, use
 // gatehousechi.Route.
 //
-// Methods other than PATCH and the methods of RFC 9110 are logged as "other". The status is 0
+// Methods other than PATCH, QUERY and those of RFC 9110 are logged as "other". The status is 0
 // if the handler panicked before the response began. Bytes counts the body alone.
 //
 // After these come the attributes that other parts of the service have set with [SetLogAttrs].
@@ -105,7 +105,7 @@ func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY": // RFC 10008
 		return method
 	default:
 		return "other"

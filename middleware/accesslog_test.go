@@ -89,6 +89,7 @@ func TestAccessLog(t *testing.T) {
 		},
 		{"a handler that writes nothing", "GET", "/empty", line{"method": "GET", "route": "GET /empty", "status": 200., "bytes": 0., "duration_ms": 0.}},
 		{"no route", "GET", "/nothing", line{"method": "GET", "route": "", "status": 404., "bytes": 19., "duration_ms": 0.}},
+		{"QUERY", "QUERY", "/nothing", line{"method": "QUERY", "route": "", "status": 404., "bytes": 19., "duration_ms": 0.}},
 		{"an invented method", "FORGED", "/nothing", line{"method": "other", "route": "", "status": 404., "bytes": 19., "duration_ms": 0.}},
 		{"a panic before the response", "GET", "/early", line{"method": "GET", "route": "GET /early", "status": 0., "bytes": 0., "duration_ms": 0., "aborted": true}},
 		{"a panic in the response", "GET", "/late", line{"method": "GET", "route": "GET /late", "status": 200., "bytes": 2., "duration_ms": 0., "aborted": true}},

@@ -47,7 +47,8 @@ type RouteOptions struct {
 //   - the Pattern of the request, from which the instrumentation takes the name of the
 //     span and http.route of its metrics, also if a middleware further in copies the
 //     request, or refuses it before a [http.ServeMux] has matched it;
-//   - http.route and client.address of the span;
+//   - http.route and client.address of the span, and its http.request.method if that is
+//     QUERY (RFC 10008): otelhttp does not know it, and names the span HTTP;
 //   - error.type of the span: the status if that is 500 or more, and "aborted" if a
 //     panic passes.
 func Route(o RouteOptions) func(http.Handler) http.Handler {
@@ -82,6 +83,9 @@ func (rt *route) trace(span trace.Span, w http.ResponseWriter, r *http.Request, 
 		if addr := rt.ClientAddress(r); addr.IsValid() {
 			span.SetAttributes(attribute.String("client.address", addr.String()))
 		}
+	}
+	if r.Method == "QUERY" {
+		span.SetAttributes(attribute.String("http.request.method", r.Method))
 	}
 	response, aborted := middleware.TrackResponse(w), true
 	defer func() {

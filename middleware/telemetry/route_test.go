@@ -188,3 +188,13 @@ func TestTracedDecisionsHaveASpan(t *testing.T) {
 		}
 	}
 }
+
+// The instrumentation calls QUERY an unknown method.
+func TestSpansNameQUERY(t *testing.T) {
+	for method, want := range map[string]string{"QUERY": "QUERY", "GET": "GET", "BREW": "_OTHER"} {
+		spans := traced(t, telemetry.RouteOptions{}, http.NotFoundHandler(), httptest.NewRequest(method, "/", nil))
+		if got := attributes(spans[0])["http.request.method"]; got != want {
+			t.Errorf("%s: http.request.method is %q, want %q", method, got, want)
+		}
+	}
+}

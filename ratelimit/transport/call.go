@@ -109,7 +109,8 @@ func replay(r *http.Request) (*http.Request, error) {
 // service answers may have been.
 func idempotent(r *http.Request) bool {
 	switch r.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete,
+		"QUERY": // RFC 10008
 		return true
 	}
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil

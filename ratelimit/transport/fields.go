@@ -161,9 +161,9 @@ var (
 )
 
 // readList reads the RateLimit fields of a message: a List of Strings, each with the
-// Integer r, what remains, for the next t seconds (draft-11 section 4). A member that is
-// not a String or has no r is malformed and ignored. A field that is not a List is ignored
-// as a whole.
+// Integer r, what remains, for the next t seconds (draft-11 section 4). The draft may rename
+// them to a and w, which are read if there is no r. A member that is not a String or has
+// neither is malformed and ignored. A field that is not a List is ignored as a whole.
 func (l *limits) readList(fields []string) {
 	field := strings.Join(fields, ", ")
 	if len(field) > maxFieldBytes || !listSyntax.MatchString(field) {
@@ -171,10 +171,12 @@ func (l *limits) readList(fields []string) {
 	}
 	for _, member := range memberSyntax.FindAllStringSubmatch(field, -1) {
 		if quota := quotaSyntax.FindStringSubmatch(member[1]); quota != nil {
-			r, ok := integerParameter(quota[1], "r")
-			t, _ := integerParameter(quota[1], "t")
-			if ok {
-				l.add(r, seconds(t))
+			for _, names := range [][2]string{{"r", "t"}, {"a", "w"}} {
+				if left, ok := integerParameter(quota[1], names[0]); ok {
+					t, _ := integerParameter(quota[1], names[1])
+					l.add(left, seconds(t))
+					break
+				}
 			}
 		}
 	}

@@ -87,6 +87,8 @@ func TestUnavailable(t *testing.T) {
 		"no method, which is GET": {method: "", want: again},
 		"PUT":                     {method: "PUT", body: strings.NewReader("pet"), want: again},
 		"DELETE":                  {method: "DELETE", want: again},
+		"QUERY":                   {method: "QUERY", body: strings.NewReader("pet"), want: again},
+		"QUERY of a stream":       {method: "QUERY", body: &closing{Reader: strings.NewReader("pet")}, want: once},
 		"POST":                    {method: "POST", body: strings.NewReader("pet"), want: once},
 		"PATCH":                   {method: "PATCH", body: strings.NewReader("pet"), want: once},
 		"POST with a key":         {method: "POST", body: strings.NewReader("pet"), header: "Idempotency-Key", want: again},

@@ -20,8 +20,9 @@
 // says until when to wait, also immediately if the deadline of its context is earlier.
 //
 // Quotas are read from X-RateLimit-Remaining and -Reset, and from RateLimit of
-// draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, also in milliseconds, or a
-// number of seconds. Times are compared with the Date of the response, not with this clock.
+// draft-ietf-httpapi-ratelimit-headers-11, also if r and t are called a and w. Reset is a Unix
+// time, also in milliseconds, or a number of seconds. Times are compared with the Date of the
+// response, not with this clock.
 //
 // A ban is a 429 with X-RateLimit-Banned, or with an envelope of package apierror or problem
 // details that says so.
@@ -36,8 +37,8 @@
 //
 // A request that was refused by a limit was not processed, and is sent again whatever
 // its method, if its body can be: http.NewRequest sets GetBody for the usual readers.
-// After a 503 it must also be idempotent, by its method or with an Idempotency-Key;
-// otherwise the caller gets the 503. Other failures are not retried.
+// After a 503 it must also be idempotent, by its method (QUERY of RFC 10008 is) or with an
+// Idempotency-Key; otherwise the caller gets the 503. Other failures are not retried.
 //
 // # A plan of the client's own
 //

@@ -86,7 +86,9 @@ func TestMeasurementsOfRequests(t *testing.T) {
 	for _, target := range []string{"/v1/pets", "/v1/pets/1", "/v1/pets/666", "/v1/nothing"} {
 		sdk.request(t, h, "GET", "http://any-host.example"+target, "Authorization", "Bearer "+key)
 	}
-	sdk.request(t, h, "BREW", "/v1/pets", "Authorization", "Bearer "+key)
+	for _, method := range []string{"BREW", "QUERY"} {
+		sdk.request(t, h, method, "/v1/pets", "Authorization", "Bearer "+key)
+	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	silent := sdk.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil)
@@ -119,6 +121,7 @@ func TestMeasurementsOfRequests(t *testing.T) {
 		"http.request.method=GET http.response.status_code=404":                             1,
 		"http.request.method=PUT http.response.status_code=200":                             1,
 		"http.request.method=PUT http.response.status_code=499":                             1, // cancelled by its client
+		"http.request.method=QUERY http.response.status_code=405":                           1,
 		"http.request.method=_OTHER http.response.status_code=405":                          1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

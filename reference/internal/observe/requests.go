@@ -47,7 +47,7 @@ func (o *Observer) measure(next http.Handler) http.Handler {
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY": // RFC 10008
 		return method
 	}
 	return "_OTHER"
