@@ -31,6 +31,10 @@ type Options struct {
 	// section 3). If empty, it is "API key".
 	TokenName string
 
+	// ResourceMetadata is the address of the metadata that says where to get a token (RFC 9728).
+	// Every challenge names it. It is an https URL, or http on loopback; the service serves it.
+	ResourceMetadata string
+
 	// Errors writes the responses of Require. Nil works.
 	Errors *apierror.Responder
 }
@@ -69,10 +73,11 @@ var errNotIdentified = errors.New("bearer: Require must be placed inside Identif
 //
 // verify returns the principal that a token belongs to. If the error wraps [ErrInvalid], the
 // token is not valid and the response is 401, as for an [apierror.Error] with that status. Any
-// other apierror.Error in the error is the response, such as a 429 with RetryAfter. Any other
-// error means that the token could not be verified, and the response is 503. The context is that
-// of the request. The token has the right form and at most 16,384 bytes. verify must be safe for
-// concurrent use. Its errors may be logged and must not contain the token.
+// other apierror.Error in the error is the response, such as a 429 with RetryAfter; a 403 with the
+// code insufficient_scope also gets a challenge. Any other error means that the token could not be
+// verified, and the response is 503. The context is that of the request. The token has the right
+// form and at most 16,384 bytes. verify must be safe for concurrent use. Its errors may be logged
+// and must not contain the token.
 func New[P any](realm string, verify func(ctx context.Context, token string) (P, error), opts Options) (*Authenticator[P], error) {
 	if err := checkText(realm); err != nil {
 		return nil, fmt.Errorf("bearer: the realm %w", err)
@@ -84,6 +89,9 @@ func New[P any](realm string, verify func(ctx context.Context, token string) (P,
 	if err := checkText(opts.TokenName); err != nil {
 		return nil, fmt.Errorf("bearer: Options.TokenName %w", err)
 	}
+	if err := checkMetadata(opts.ResourceMetadata); err != nil {
+		return nil, fmt.Errorf("bearer: Options.ResourceMetadata %w", err)
+	}
 	a := &Authenticator[P]{opts: opts, verify: verify}
 	a.refusals(realm, opts.TokenName)
 	return a, nil
@@ -93,15 +101,18 @@ func New[P any](realm string, verify func(ctx context.Context, token string) (P,
 // checkText and need no escapes, which many clients cannot read. The challenge to a request
 // without a token names no error (RFC 6750 section 3.1).
 func (a *Authenticator[P]) refusals(realm, name string) {
-	challenge := func(rest string, err *apierror.Error) refusal {
-		return refusal{[]string{`Bearer realm="` + realm + `"` + rest}, err.Preencoded()}
+	metadata := ""
+	if a.opts.ResourceMetadata != "" {
+		metadata = `, resource_metadata="` + a.opts.ResourceMetadata + `"` // RFC 9728 section 5.1
 	}
-	a.refused[Missing] = challenge("", apierror.New(http.StatusUnauthorized, "missing_api_key",
-		"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">."))
-	a.refused[Invalid] = challenge(`, error="invalid_token", error_description="The `+name+` is not valid"`,
-		apierror.New(http.StatusUnauthorized, "invalid_api_key", "The "+name+" is not valid."))
-	a.refused[Repeated] = challenge(`, error="invalid_request", error_description="More than one Authorization header was sent"`,
-		apierror.New(http.StatusBadRequest, "invalid_request", "The request has more than one Authorization header. Send exactly one."))
+	challenge := func(rest string) []string { return []string{`Bearer realm="` + realm + `"` + rest + metadata} }
+	a.refused[Missing] = refusal{challenge(""), apierror.New(http.StatusUnauthorized, "missing_api_key",
+		"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">.").Preencoded()}
+	a.refused[Invalid] = refusal{challenge(`, error="invalid_token", error_description="The ` + name + ` is not valid"`),
+		apierror.New(http.StatusUnauthorized, "invalid_api_key", "The "+name+" is not valid.").Preencoded()}
+	a.refused[Repeated] = refusal{challenge(`, error="invalid_request", error_description="More than one Authorization header was sent"`),
+		apierror.New(http.StatusBadRequest, "invalid_request", "The request has more than one Authorization header. Send exactly one.").Preencoded()}
+	a.refused[Refused].challenge = challenge(`, error="insufficient_scope"`)
 	a.refused[Unavailable].err = &apierror.Error{Status: http.StatusServiceUnavailable, Code: "unavailable", RetryAfter: 5 * time.Second,
 		Message: "The " + name + " cannot be checked at the moment. Wait as long as Retry-After says."}
 }
@@ -201,6 +212,8 @@ func (a *Authenticator[P]) refusal(ctx context.Context) (challenge []string, err
 		switch public, _ := errors.AsType[*apierror.Error](id.reason); {
 		case public == nil:
 			return nil, refused.err.Wrap(id.reason)
+		case id.outcome == Refused && public.Status == http.StatusForbidden && public.Code == "insufficient_scope":
+			return refused.challenge, public // RFC 6750 section 3.1
 		case id.outcome == Refused:
 			return nil, public // what verify wrapped it in is not logged: it may be one of a flood
 		}

@@ -114,6 +114,31 @@ func TestProtect(t *testing.T) {
 	}
 }
 
+// Every challenge names the metadata, and no other response does.
+func TestResourceMetadata(t *testing.T) {
+	for _, metadata := range []string{
+		"", "https://api.example/.well-known/oauth-protected-resource", "http://localhost:8080/x?y=z", "http://127.0.0.1/x", "http://[::1]:80/x",
+	} {
+		parameter := ""
+		if metadata != "" {
+			parameter = `, resource_metadata="` + metadata + `"`
+		}
+		h := newAuth(bearer.Options{ResourceMetadata: metadata}).Protect(http.NotFoundHandler())
+		for token, want := range map[string]response{
+			"":        {Status: 401, Challenge: []string{`Bearer realm="pets"` + parameter}},
+			"unknown": {Status: 401, Challenge: []string{`Bearer realm="pets", error="invalid_token", error_description="The API key is not valid"` + parameter}},
+			"narrow":  {Status: 403, Challenge: []string{`Bearer realm="pets", error="insufficient_scope"` + parameter}},
+			"blocked": {Status: 403},
+			goodToken: {Status: 404},
+		} {
+			w := serve(h, request("Bearer "+token))
+			if diff := cmp.Diff(want, response{Status: w.Code, Challenge: w.Header()["Www-Authenticate"]}); diff != "" {
+				t.Errorf("metadata %q, token %q (-want +got):\n%s", metadata, token, diff)
+			}
+		}
+	}
+}
+
 // A challenge is shared by all responses: what is added to one must not show in
 // another.
 func TestChallengeIsNotSpoiled(t *testing.T) {
@@ -248,6 +273,12 @@ func TestNewRefuses(t *testing.T) {
 		{"quotation mark in the realm", `pe"ts`, verify, bearer.Options{}, "realm"},
 		{"non-ASCII in the realm", "Tiergeschäft", verify, bearer.Options{}, "realm"},
 		{"no verify function", "pets", nil, bearer.Options{}, "verify"},
+		{"relative metadata", "pets", verify, bearer.Options{ResourceMetadata: "/.well-known/oauth-protected-resource"}, "Options.ResourceMetadata must be an absolute URL"},
+		{"no host in the metadata", "pets", verify, bearer.Options{ResourceMetadata: "https:///x"}, "Options.ResourceMetadata must be an absolute URL"},
+		{"metadata that ends the string", "pets", verify, bearer.Options{ResourceMetadata: `https://api.example/"x`}, "Options.ResourceMetadata must be an absolute URL"},
+		{"metadata with a space", "pets", verify, bearer.Options{ResourceMetadata: "https://api.example/a b"}, "Options.ResourceMetadata must be an absolute URL"},
+		{"metadata over http", "pets", verify, bearer.Options{ResourceMetadata: "http://api.example/x"}, "Options.ResourceMetadata must be an https URL"},
+		{"metadata over ftp", "pets", verify, bearer.Options{ResourceMetadata: "ftp://localhost/x"}, "Options.ResourceMetadata must be an https URL"},
 		{"token name", "pets", verify, bearer.Options{TokenName: `"`}, "Options.TokenName"},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,8 @@ package bearer
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -101,6 +103,23 @@ func checkText(text string) error {
 		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
 			return fmt.Errorf("must be printable ASCII without \" and \\, got %q", text)
 		}
+	}
+	return nil
+}
+
+// checkMetadata returns an error unless text is empty, or an absolute URL that can stand between
+// the quotation marks of an auth-param: of https, or of http on loopback.
+func checkMetadata(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || checkText(text) != nil || strings.Contains(text, " ") || u.Hostname() == "" {
+		return fmt.Errorf("must be an absolute URL, got %q", text)
+	}
+	addr, _ := netip.ParseAddr(u.Hostname())
+	if loopback := addr.IsLoopback() || u.Hostname() == "localhost"; u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
+		return fmt.Errorf("must be an https URL, got %q", text)
 	}
 	return nil
 }

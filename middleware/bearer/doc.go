@@ -27,6 +27,9 @@
 //	Unavailable  503     unavailable      none, but Retry-After
 //	Refused      as the error of the verify function says, such as 429 of apikey.Verifier
 //
+// With [Options.ResourceMetadata] each challenge ends in resource_metadata="https://...", so that
+// clients of OAuth find out where to get a token (RFC 9728).
+//
 // A bearer token is a secret that is sent with every request: serve it over TLS only
 // (RFC 6750 section 5.3).
 package bearer

@@ -31,6 +31,10 @@ func verify(_ context.Context, token string) (user, error) {
 		return user{}, fmt.Errorf("asking: %w", &apierror.Error{Status: 500, Code: "maintenance", RetryAfter: time.Minute})
 	case "ended":
 		return user{}, apierror.New(401, "session_ended", "The session has ended.")
+	case "narrow":
+		return user{}, apierror.New(403, "insufficient_scope", "The token does not allow this.")
+	case "blocked":
+		return user{}, apierror.New(403, "blocked", "The account is blocked.")
 	case "nothing":
 		return user{}, (*apierror.Error)(nil)
 	default:
