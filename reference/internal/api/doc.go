@@ -16,7 +16,8 @@
 //	request ID, log, panics, security headers
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
 //	CORS                             answers preflights: 204, 429
-//	the site                         /openapi.json and /docs, without a key: 429, 414, 412, 304
+//	the site                         /openapi.json, /docs and /.well-known/api-catalog,
+//	                                 without a key: 429, 414, 412, 304
 //	authentication                   adds the principal and refuses nothing yet
 //	ban and quota              429   of the owner of the key and, if it has limits of its own,
 //	                                 of the key; or else of the network

@@ -20,6 +20,8 @@ func TestMethods(t *testing.T) {
 		"/v1/pets/1": "GET, HEAD, OPTIONS",
 		"/v1/usage":  "GET, HEAD, OPTIONS",
 		"/docs":      "GET, HEAD, OPTIONS",
+
+		"/.well-known/api-catalog": "GET, HEAD, OPTIONS",
 	}
 	for target, methods := range allow {
 		for _, method := range []string{"PUT", "DELETE", "TRACE", "CONNECT", "POST", "QUERY", "get"} {

@@ -16,6 +16,7 @@ const (
 	petPath      = "/v1/pets/{petId}"
 	usagePath    = "/v1/usage"
 	documentPath = "/openapi.json"
+	catalogPath  = "/.well-known/api-catalog"
 )
 
 // serveFunc answers a request. ctx is the context of the request. It has no deadline: a
@@ -80,24 +81,43 @@ func options(allow string) http.Handler {
 	})
 }
 
-// registerSite puts the files that need no key on the site: the OpenAPI document, and the
-// page on which people read it.
+// catalog returns what catalogPath serves (RFC 9727): the API, and what describes it. Without a
+// public address of the server the references are relative.
+func (a *api) catalog() ([]byte, error) {
+	type links []map[string]string
+	public := strings.TrimSuffix(a.Servers.Production, "/v1")
+	return encode(map[string]any{"linkset": []map[string]any{{
+		"anchor":       public + "/v1",
+		"service-desc": links{{"href": public + documentPath, "type": "application/json"}},
+		"service-doc":  links{{"href": public + pages.Path, "type": "text/html"}},
+	}}})
+}
+
+// registerSite puts the files that need no key on the site: the OpenAPI document, the
+// page on which people read it, and the catalog that names both.
 func (a *api) registerSite(document []byte) error {
 	files, err := pages.Docs(document)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		a.registerFile(f, pages.Policy)
+		a.registerFile(f, pages.Policy, "")
 	}
-	a.registerFile(pages.File{Path: documentPath, ContentType: "application/json", Body: document}, "")
+	a.registerFile(pages.File{Path: documentPath, ContentType: "application/json", Body: document}, "", "")
+	body, err := a.catalog()
+	if err != nil {
+		return err
+	}
+	a.registerFile(pages.File{
+		Path: catalogPath, ContentType: `application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, Body: body,
+	}, "", "<"+catalogPath+`>; rel="api-catalog"`)
 	return nil
 }
 
 // registerFile serves a file, which caches may store and must revalidate. A policy of ""
-// is that of the API.
-func (a *api) registerFile(f pages.File, policy string) {
-	p := newPage(f.Body, "").compressed()
+// is that of the API, and a link of "" is none.
+func (a *api) registerFile(f pages.File, policy, link string) {
+	p := newPage(f.Body, link).compressed()
 	p.contentType, p.varies = []string{f.ContentType}, true
 	a.site.Handle(http.MethodGet+" "+f.Path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-cache")

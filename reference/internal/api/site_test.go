@@ -3,12 +3,16 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
@@ -53,11 +57,12 @@ func TestSite(t *testing.T) {
 	s := start(t, nil)
 	const policy = "default-src 'none'; frame-ancestors 'none'"
 	for path, want := range map[string][2]string{
-		"/openapi.json":  {"application/json", policy},
-		"/docs":          {"text/html; charset=utf-8", pages.Policy},
-		"/docs/docs.css": {"text/css; charset=utf-8", pages.Policy},
-		"/docs/docs.js":  {"text/javascript; charset=utf-8", pages.Policy},
-		"/docs/icon.svg": {"image/svg+xml", pages.Policy},
+		"/openapi.json":            {"application/json", policy},
+		"/.well-known/api-catalog": {`application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, policy},
+		"/docs":                    {"text/html; charset=utf-8", pages.Policy},
+		"/docs/docs.css":           {"text/css; charset=utf-8", pages.Policy},
+		"/docs/docs.js":            {"text/javascript; charset=utf-8", pages.Policy},
+		"/docs/icon.svg":           {"image/svg+xml", pages.Policy},
 	} {
 		_, plain := page(t, s, "GET", path, "Range: bytes=0-9")
 		tags := make(map[string]bool)
@@ -95,6 +100,40 @@ func TestSite(t *testing.T) {
 	}
 }
 
+// The catalog (RFC 9727) names the API, and files that exist, by the public address of the server
+// if that is known. HEAD has a Link to it too.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	for production, public := range map[string]string{"": "", "https://pets.example/api/v1": "https://pets.example/api"} {
+		s := start(t, func(c *api.Config) { c.Servers.Production = production })
+		_, body := page(t, s, "GET", "/.well-known/api-catalog")
+		type link struct{ Href, Type string }
+		type linkset struct {
+			Anchor string
+			Desc   []link `json:"service-desc"`
+			Doc    []link `json:"service-doc"`
+		}
+		var got struct{ Linkset []linkset }
+		must(t, json.Unmarshal(body, &got))
+		want := []linkset{{public + "/v1", []link{{public + "/openapi.json", "application/json"}}, []link{{public + "/docs", "text/html"}}}}
+		if diff := cmp.Diff(want, got.Linkset); diff != "" {
+			t.Errorf("catalog of a server at %q (-want +got):\n%s", production, diff)
+		}
+		for _, l := range slices.Concat(got.Linkset[0].Desc, got.Linkset[0].Doc) {
+			resp, _ := page(t, s, "GET", strings.TrimPrefix(l.Href, public))
+			if resp.StatusCode != 200 || !strings.HasPrefix(resp.Header.Get("Content-Type"), l.Type) {
+				t.Errorf("GET %s: %d with %s, want 200 with %s", l.Href, resp.StatusCode, resp.Header.Get("Content-Type"), l.Type)
+			}
+		}
+		for _, method := range []string{"GET", "HEAD"} {
+			resp, _ := page(t, s, method, "/.well-known/api-catalog")
+			if got := resp.Header.Get("Link"); got != `</.well-known/api-catalog>; rel="api-catalog"` {
+				t.Errorf("%s: Link is %q, want the catalog", method, got)
+			}
+		}
+	}
+}
+
 // Anything that is not such a file is answered, and charged, like a request for the API.
 func TestPathsOfTheSite(t *testing.T) {
 	t.Parallel()
@@ -104,10 +143,10 @@ func TestPathsOfTheSite(t *testing.T) {
 			t.Errorf("GET %s: %d %.100s, want the document", target, resp.StatusCode, body)
 		}
 	}
-	for _, target := range []string{"//openapi.json", "/openapi.yaml", "/docs/", "/docs/page.html", "/docs/..%2Fdocs", "/docs/docs.js/", "/Docs"} {
+	for _, target := range []string{"//openapi.json", "/openapi.yaml", "/docs/", "/docs/page.html", "/docs/..%2Fdocs", "/docs/docs.js/", "/Docs", "/.well-known/", "/.well-known/api-catalog/"} {
 		want(t, s.Get(t, target), 404, "not_found")
 	}
-	for _, path := range []string{"/openapi.json", "/docs"} {
+	for _, path := range []string{"/openapi.json", "/docs", "/.well-known/api-catalog"} {
 		want(t, s.Do(t, none(contract.Request{Method: "POST", Target: path})), 405, "method_not_allowed")
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
 			want(t, s.Do(t, none(contract.Request{Method: method, Target: path + "?" + strings.Repeat("x", 8192)})), 414, "uri_too_long")
