@@ -125,7 +125,7 @@ var quotas = part{
 		},
 		{
 			name: "calendar", title: "Calendar month",
-			text:    "The plan is 1,000 requests per month, from the 17th. The window ends on 17 March at 00:00 UTC. A client should not hold requests back for so long, but report the limit.",
+			text:    "The plan is 1,000 requests per month, from the 17th. The window ends on 17 March at 00:00 UTC. A client should report the limit rather than wait.",
 			handler: limited(ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17)), 1000, limit.Options{}),
 		},
 		{
@@ -142,7 +142,7 @@ var forms = part{
 	answers: []answer{
 		{
 			name: "draft_allowed", title: "Fields of the draft",
-			text:    "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`. The draft may still change.",
+			text:    "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`.",
 			handler: limited(monthly, 17, limit.Options{Headers: limit.DraftRateLimit}),
 		},
 		{

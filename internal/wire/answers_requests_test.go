@@ -84,7 +84,7 @@ func routes(*testing.T) http.Handler {
 
 var authentication = part{
 	title: "Authentication",
-	text:  "Package `middleware/bearer`. The realm and the name of the token are the service's.",
+	text:  "Package `middleware/bearer`. The realm and the name of the token are the service's. `Options.ResourceMetadata` adds `resource_metadata` to challenges (RFC 9728).",
 	answers: []answer{
 		{
 			name: "bearer_missing", title: "No token",
@@ -114,7 +114,7 @@ var authentication = part{
 		},
 		{
 			name: "bearer_unavailable", title: "Token not verified",
-			text:    "The service could not verify the token, such as during an outage of its database. There is no challenge, since the token may be valid: keep it, and retry.",
+			text:    "The service could not verify the token. There is no challenge, since the token may be valid: keep it, and retry.",
 			request: withField("Authorization: Bearer secret"),
 			handler: protected(errors.New("the database does not answer")),
 		},
@@ -156,7 +156,7 @@ func authenticator(err error) *bearer.Authenticator[string] {
 
 var deprecated = part{
 	title: "Deprecated operations",
-	text:  "Package `deprecation`. A Go client that uses package `ratelimit/transport` reports these fields in its log, each notice once.",
+	text:  "Package `deprecation`. In Go, package `ratelimit/transport` logs each notice once.",
 	answers: []answer{
 		{
 			name: "deprecated", title: "Deprecated",

@@ -24,7 +24,7 @@ var parts = []part{limits, quotas, forms, inProgress, authentication, requests, 
 // pageHead begins docs/WIRE.md. It has a place for plainRequest, and names the codes that no answer has.
 const pageHead = `# The wire
 
-What the middlewares send, for people who write clients and proxies. A test receives each response over HTTP/1.1 and writes this page: ` + "`go test ./internal/wire -update`" + `. [internal/wire/testdata](../internal/wire/testdata) has each response byte for byte; this page shows one of each kind, and leaves out Date, Content-Length, and what every error has: Cache-Control: no-store, so that no cache keeps it, X-Content-Type-Options: nosniff, Vary: Accept, and Content-Type: application/json where nothing else is shown.
+What the middlewares send, for authors of clients and proxies. ` + "`go test ./internal/wire -update`" + ` receives each response over HTTP/1.1 and writes this page. [internal/wire/testdata](../internal/wire/testdata) has each response byte for byte; this page shows one of each kind, and leaves out Date, Content-Length, and what every error has: Cache-Control: no-store, X-Content-Type-Options: nosniff, Vary: Accept, and Content-Type: application/json where nothing else is shown.
 
 The time is always 2026-03-01 12:00:43 UTC or a little later. Where no request is shown, it is
 %s
@@ -34,11 +34,12 @@ What varies, and what to rely on:
 
 - **Names of fields** have any case: ` + "`net/http` writes `X-Ratelimit-Limit`" + `, and HTTP/2 has only lower case. The order of fields has no meaning.
 - **Texts** (` + "`message`, `title` and `detail`" + `) are for people. Programs read the status, the ` + "`code`" + ` and the header fields.
-- **Date, X-RateLimit-Reset and Retry-After** depend on the time. Reset is in Unix seconds. Retry-After is in seconds, rounded up. A client that was limited or banned, and waits that long, is admitted unless something else uses the quota meanwhile.
+- **Date, X-RateLimit-Reset and Retry-After** depend on the time. Reset is in Unix seconds, Retry-After in seconds, rounded up. A client that was limited or banned, and waits that long, is admitted unless something else uses the quota meanwhile.
 - **New codes and fields** can appear. Treat an unknown code as its status says, and ignore unknown fields.
-- **Further fields**, such as ` + "`X-Request-Id`" + ` and the fields of ` + "`middleware.SecurityHeaders`" + `, come from other middlewares, from handlers and from proxies.
+- **Drafts** may still change: RateLimit (` + "`r` and `t` may become `a` and `w`" + `), RateLimit-Policy, the problem types of limits, and Idempotency-Key.
+- **Further fields**, such as ` + "`X-Request-Id`" + ` and the fields of ` + "`middleware.SecurityHeaders`" + `, come from handlers, proxies and other middlewares.
 
-Codes that are not on this page: ` + "`invalid_body`" + ` (400, also of ` + "`middleware/jsonbody`" + `), ` + "`unsupported_media_type`" + ` (415, also of ` + "`middleware/jsonbody`" + `), ` + "`gateway_timeout`" + ` (504, of RPCs that ended before they were counted), and from the service itself ` + "`invalid_parameter`" + ` (400) and ` + "`precondition_failed`" + ` (412).
+Codes that are not on this page: ` + "`invalid_body`" + ` (400) and ` + "`unsupported_media_type`" + ` (415), also of ` + "`middleware/jsonbody`" + `, ` + "`gateway_timeout`" + ` (504, of RPCs that ended before they were counted), and from the service itself ` + "`invalid_parameter`" + ` (400) and ` + "`precondition_failed`" + ` (412).
 `
 
 // page returns docs/WIRE.md with the responses that were received, by the names of their
