@@ -267,15 +267,15 @@ func TestForgottenKeyStaysKnown(t *testing.T) {
 	})
 }
 
-// Behind a proxy the networks are those of its clients.
+// Behind a proxy the networks are those of its clients, with the prefix of the Source.
 func TestGuessesBehindAProxy(t *testing.T) {
-	g := newGuarded(apikey.Options{Source: limit.Behind("192.0.2.0/24").Source, Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerDay(1))})
+	g := newGuarded(apikey.Options{Source: limit.Behind("192.0.2.0/24").WithIPv6Prefix(56).Source, Guesses: ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerDay(1))})
 	g.before = nil
 	got := ""
-	for i, client := range []string{"198.51.100.1", "198.51.100.1", "198.51.100.2", "2001:db8::1", "2001:db8::2"} {
+	for i, client := range []string{"198.51.100.1", "198.51.100.1", "198.51.100.2", "2001:db8::1", "2001:db8:0:ff::2", "2001:db8:0:100::2"} {
 		got += g.send(guesser, fmt.Sprint("guess", i), func(r *http.Request) { r.Header.Set("X-Forwarded-For", client) })[:3] + " "
 	}
-	same(t, "responses", got, "401 429 401 401 429 ")
+	same(t, "responses", got, "401 429 401 401 429 401 ")
 }
 
 // The number of networks is bounded: if there is no place for another one, it is not counted.

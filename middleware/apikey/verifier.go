@@ -60,7 +60,8 @@ type Options struct {
 	Guesses *ratelimit.Plan
 
 	// Source finds the network of a client. Behind a reverse proxy it must be set, as for
-	// package limit: otherwise one client that guesses keeps all new keys out. Nil means
+	// package limit: otherwise one client that guesses keeps all new keys out. With
+	// [clientip.Source.WithIPv6Prefix], guesses are counted by that prefix too. Nil means
 	// [clientip.FromRemoteAddr].
 	Source *clientip.Source
 
@@ -221,7 +222,7 @@ func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
 // package bearer, and an error if it has no units left.
 func (v *Verifier[P]) guesser(ctx context.Context, wasInvalid bool) (subject string, err error) {
 	if r, _ := ctx.Value(response.RequestKey{}).(*http.Request); r != nil {
-		subject = clientip.NetworkSubject(v.source.Addr(r))
+		subject = v.source.NetworkSubject(v.source.Addr(r))
 		if wasInvalid {
 			subject = "again:" + subject
 		}

@@ -91,9 +91,11 @@ var (
 // IPv4 address at an unknown place, and counts by the whole address (/128), which
 // differs for each IPv4 address. Other NAT64 prefixes cannot be told from ordinary
 // IPv6.
-func Network(addr netip.Addr) netip.Prefix {
+func Network(addr netip.Addr) netip.Prefix { return networkOf(addr, networkBits6) }
+
+// networkOf is [Network] with an IPv6 prefix of bits.
+func networkOf(addr netip.Addr, bits int) netip.Prefix {
 	addr = addr.Unmap()
-	bits := networkBits6
 	if addr.Is4() {
 		bits = addr.BitLen()
 	} else if b := addr.As16(); [4]byte(b[:4]) == nat64 {
@@ -114,8 +116,9 @@ func Network(addr netip.Addr) netip.Prefix {
 // "network:192.0.2.1/32" or "network:2001:db8:0:1::/64". The zero address gives
 // "network:unknown". No subject of a key's owner is equal to it: those begin with "owner:"
 // (apikey.OwnerSubject).
-func NetworkSubject(addr netip.Addr) string {
-	network := Network(addr)
+func NetworkSubject(addr netip.Addr) string { return subjectOf(Network(addr)) }
+
+func subjectOf(network netip.Prefix) string {
 	if !network.IsValid() {
 		return unknownSubject
 	}

@@ -24,5 +24,6 @@
 //
 // An address alone is a poor subject of a limit or a ban: an ordinary IPv6 subscriber
 // has at least 2^64 of them. [NetworkSubject] counts an IPv4 client by its address, also
-// behind NAT64 (RFC 6052), and an IPv6 client by its /64 network.
+// behind NAT64 (RFC 6052), and an IPv6 client by its /64 network; [Source.WithIPv6Prefix] takes
+// another prefix.
 package clientip

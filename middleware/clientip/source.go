@@ -1,6 +1,7 @@
 package clientip
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ type Source struct {
 	trusted []netip.Prefix
 	header  string        // canonical name; "": only the connection's address is read
 	last    lastEntryFunc // reads a list that every proxy extends; nil: the header holds one address
+	bits6   int           // of the prefix that an IPv6 client is counted by; 0: networkBits6
 }
 
 // The canonical names of the headers that are lists: every proxy adds the address of
@@ -119,6 +121,28 @@ func checkPrefix(p netip.Prefix) error {
 			p, p.Masked(), p.Addr(), p.Addr().BitLen())
 	}
 	return nil
+}
+
+// WithIPv6Prefix returns a copy of s whose NetworkSubject counts an IPv6 client by a prefix of 48
+// to 64 bits, not by its /64. A client that has a /56 or a /48 of its provider is 256 or 65,536
+// networks of /64. With a prefix that is shorter than what the provider hands out, several
+// clients count as one. It returns an error for any other number of bits.
+//
+// Another prefix makes other subjects. After a change the usage of IPv6 clients begins anew, and
+// their bans no longer hold. Processes that share an engine need the same prefix.
+func (s *Source) WithIPv6Prefix(bits int) (*Source, error) {
+	if bits < 48 || bits > networkBits6 {
+		return nil, fmt.Errorf("clientip: WithIPv6Prefix: bits must be from 48 to %d, got %d", networkBits6, bits)
+	}
+	with := *s
+	with.bits6 = bits
+	return &with, nil
+}
+
+// NetworkSubject is the function [NetworkSubject] with the prefix of [Source.WithIPv6Prefix], such
+// as "network:2001:db8:0:100::/56".
+func (s *Source) NetworkSubject(addr netip.Addr) string {
+	return subjectOf(networkOf(addr, cmp.Or(s.bits6, networkBits6)))
 }
 
 // trusts reports whether a normal address belongs to a trusted proxy.

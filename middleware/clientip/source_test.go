@@ -2,6 +2,7 @@ package clientip_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -258,6 +259,43 @@ func TestResolve(t *testing.T) {
 		}
 		if text(addr) != tt.addr || said != tt.err {
 			t.Errorf("%s sends %s %q: client %v and error %q, want %s and %q", tt.remote, tt.field, tt.lines, addr, said, tt.addr, tt.err)
+		}
+	}
+}
+
+// With a prefix of 48 to 64 bits only the networks of ordinary IPv6 change.
+func TestIPv6Prefix(t *testing.T) {
+	plain := testcheck.Must(clientip.FromXForwardedFor(prefixes("10.0.0.0/8")))
+	for bits, want := range map[int]string{
+		48: "2001:db8:1::/48", 52: "2001:db8:1:a000::/52", 56: "2001:db8:1:ab00::/56", 63: "2001:db8:1:abcc::/63", 64: "2001:db8:1:abcd::/64",
+	} {
+		source := testcheck.Must(plain.WithIPv6Prefix(bits))
+		r := request("10.0.0.1:1", "X-Forwarded-For", "2001:db8:1:abcd:1:2:3:4")
+		if got := source.NetworkSubject(source.Addr(r)); got != "network:"+want {
+			t.Errorf("%d bits: the subject is %q, want network:%s", bits, got, want)
+		}
+		for _, other := range []string{
+			"192.0.2.1", "::ffff:192.0.2.1", "64:ff9b::192.0.2.1", "64:ff9b::192.0.2.1%eth0", "64:ff9b:1::192.0.2.1", "64:ff9b:1:c000:2:100::",
+		} {
+			addr := netip.MustParseAddr(other)
+			if got := source.NetworkSubject(addr); got != clientip.NetworkSubject(addr) {
+				t.Errorf("%d bits: the subject of %s is %q, want %q", bits, other, got, clientip.NetworkSubject(addr))
+			}
+		}
+		if got, want := source.NetworkSubject(netip.MustParseAddr("2001:db8:1:abcd::1%eth0")), "network:"+want; got != want {
+			t.Errorf("%d bits: the subject of an address with a zone is %q, want %q", bits, got, want)
+		}
+		if got := source.NetworkSubject(netip.Addr{}); got != "network:unknown" {
+			t.Errorf("%d bits: the subject of no address is %q", bits, got)
+		}
+	}
+	if got := plain.NetworkSubject(netip.MustParseAddr("2001:db8:1:abcd::1")); got != "network:2001:db8:1:abcd::/64" {
+		t.Errorf("without a prefix the subject is %q, want the /64", got)
+	}
+	for _, bits := range []int{-1, 0, 32, 47, 65, 128} {
+		want := fmt.Sprintf("clientip: WithIPv6Prefix: bits must be from 48 to 64, got %d", bits)
+		if source, err := plain.WithIPv6Prefix(bits); source != nil || err == nil || err.Error() != want {
+			t.Errorf("%d bits: %v, want %q", bits, err, want)
 		}
 	}
 }

@@ -14,10 +14,11 @@ import (
 )
 
 // ByIP limits each client by the address of its connection: an IPv4 address, or an IPv6
-// /64 network, since any subscriber has at least 2^64 addresses of IPv6. Behind a reverse
-// proxy all clients have the proxy's address; use [Behind]. ByIP reads no header, which
-// any client could write. Call it once, not for each request: each call counts from 0. It
-// panics if the quotas make no valid plan, see [ratelimit.NewPlan].
+// /64 network, since any subscriber has at least 2^64 addresses of IPv6. Some have more; see
+// [Addresses.WithIPv6Prefix]. Behind a reverse proxy all clients have the proxy's address; use
+// [Behind]. ByIP reads no header, which any client could write. Call it once, not for each
+// request: each call counts from 0. It panics if the quotas make no valid plan, see
+// [ratelimit.NewPlan].
 func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	return Addresses{}.ByIP(quotas...)
 }
@@ -73,8 +74,8 @@ func (c Addresses) ByPlan(planOf func(*http.Request) (user string, plan *ratelim
 
 // Identify returns the function with which ByPlan calls [New], for services that need more than
 // ByPlan. Examples are an engine or options of their own, or a function around it that adds to
-// the Caller. A user's subject is [UserSubject], and a client without a user has
-// clientip.NetworkSubject. With API keys the function around it returns the principal's Subject
+// the Caller. A user's subject is [UserSubject], and a client without a user has the Source's
+// NetworkSubject. With API keys the function around it returns the principal's Subject
 // and [ratelimit.KindAPIKey], and calls Identify for clients without a key, as examples/keys
 // does. Identify panics if planOf is nil.
 func (c Addresses) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan, err error)) func(*http.Request) (ratelimit.Caller, error) {
@@ -140,6 +141,19 @@ func Behind(proxies ...string) Addresses {
 	return Addresses{source}
 }
 
+// WithIPv6Prefix returns c with a Source that counts an IPv6 client by a prefix of 48 to 64 bits,
+// not by its /64. It panics for any other number. [clientip.Source.WithIPv6Prefix] says what a
+// change does to usage and bans.
+//
+//	r.Use(limit.Addresses{}.WithIPv6Prefix(56).ByIP(ratelimit.PerMinute(100)))
+func (c Addresses) WithIPv6Prefix(bits int) Addresses {
+	source, err := cmp.Or(c.Source, clientip.FromRemoteAddr()).WithIPv6Prefix(bits)
+	if err != nil {
+		panic(fmt.Errorf("limit.Addresses: %w", err))
+	}
+	return Addresses{source}
+}
+
 // networks returns the function that names the network of a request's client.
 func (c Addresses) networks() func(*http.Request) string {
 	var unknown, unnamed atomic.Bool // a warning was logged about such a proxy, or such a client
@@ -158,7 +172,7 @@ func (c Addresses) networks() func(*http.Request) string {
 			slog.WarnContext(r.Context(), "limit: all clients of this proxy are counted as one; see limit.Behind",
 				"proxy", r.RemoteAddr)
 		}
-		return clientip.NetworkSubject(addr)
+		return source.NetworkSubject(addr)
 	}
 }
 

@@ -139,6 +139,9 @@ func TestIdentify(t *testing.T) {
 		{behind, "192.0.2.7:1", "", "203.0.113.9, 198.51.100.1", "", "network:198.51.100.1/32"}, // the first is invented
 		{behind, "192.0.2.8:1", "", "198.51.100.1", "", "network:192.0.2.8/32"},                 // not a proxy
 		{cdn, "10.0.0.1:1", "", "192.0.2.1", "198.51.100.1", "network:198.51.100.1/32"},
+		{direct.WithIPv6Prefix(56), "[2001:db8:0:ab01::1]:1", "", "", "", "network:2001:db8:0:ab00::/56"},
+		{behind.WithIPv6Prefix(48), "10.0.0.1:1", "", "2001:db8:1:ab01::1", "", "network:2001:db8:1::/48"},
+		{behind, "10.0.0.1:1", "", "2001:db8:1:ab01::1", "", "network:2001:db8:1:ab01::/64"},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = c.addr
@@ -187,6 +190,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		{"no plan for an engine", func() { limit.Addresses{}.Identify(nil) }, "limit.Identify: the function"},
 		{"no proxies", func() { limit.Behind() }, "limit.Behind: clientip: trusted proxies: "},
 		{"not a network", func() { limit.Behind("10.0.0.0/8", "proxy") }, `"proxy" must be a network such as 10.0.0.0/8`},
+		{"a long IPv6 prefix", func() { limit.Behind("10.0.0.0/8").WithIPv6Prefix(65) }, "WithIPv6Prefix: bits must be from 48 to 64, got 65"},
 		{"every address", func() { limit.Behind("0.0.0.0/0") }, "0.0.0.0/0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
