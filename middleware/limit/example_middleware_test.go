@@ -161,23 +161,33 @@ func Example_peek() {
 	// 1000/day: 980 left until 00:00:00
 }
 
-// A request counts for a user, and for the user's organisation. Each answer shows the
-// one with less left, and a request that one of them refuses is charged to neither.
+// A request counts for a user, for the user's organisation and for everybody, and a search for
+// the user once more. A request that one of them refuses is charged to none. A ban of a shared
+// subject would deny the requests of many users, so that only the plan of a user has a penalty.
 func Example_also() {
-	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-	organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(3))
+	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3))
+	search := ratelimit.MustPlan("search", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerMinute(4)).WithScope("organisation") // whose limit is reached
+	everybody := ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(1000)).WithScope("service")
 	limiter := must(memory.New(noon))
 	limited := must(limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{
-			Subject: "user:" + r.FormValue("user"), Plan: user,
-			Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
-		}, nil
+		name := r.FormValue("user")
+		c := ratelimit.Caller{Subject: "user:" + name, Plan: user}
+		if r.URL.Path == "/search" { // a subject of its own: usage belongs to a subject
+			c.Also = append(c.Also, ratelimit.Charge{Subject: "search:" + name, Plan: search})
+		}
+		c.Also = append(c.Also,
+			ratelimit.Charge{Subject: "organisation:7", Plan: organisation},
+			ratelimit.Charge{Subject: "everybody", Plan: everybody}) // the one that most requests share is last
+		return c, nil
 	}, limit.Options{}))
-	api := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for _, name := range []string{"ann", "ann", "ann", "bob", "bob"} {
-		show(api, "/?user="+name)
+	api := limited(http.HandlerFunc(hello))
+	for _, path := range []string{"/search?user=ann", "/search?user=ann", "/?user=ann", "/?user=ann", "/?user=ann", "/?user=bob", "/?user=bob"} {
+		show(api, path)
 	}
 	// Output:
+	// /search?user=ann: 200, remaining "0"
+	// /search?user=ann: 429, remaining "0"
 	// /?user=ann: 200, remaining "1"
 	// /?user=ann: 200, remaining "0"
 	// /?user=ann: 429, remaining "0"
