@@ -72,11 +72,7 @@ func identify(r *http.Request) (ratelimit.Caller, error) {
 
 func newHandler() (_ http.Handler, key string, err error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
-	verifier, key, err := demo.OneKey("ann", free)
-	if err != nil {
-		return nil, "", err
-	}
-	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
+	auth, keys, err := demo.NewKeys(errs, map[string]*ratelimit.Plan{"ann": free})
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,5 +91,5 @@ func newHandler() (_ http.Handler, key string, err error) {
 	mux := http.NewServeMux()
 	mux.Handle(method, connect.NewUnaryHandlerSimple(method, say, connect.WithInterceptors(
 		gatehouseconnect.NewIdentify(auth), limit, gatehouseconnect.NewRequire(auth))))
-	return middleware.Chain(errs.Mux(mux), middleware.RequestID, errs.Recover, middleware.SecurityHeaders), key, nil
+	return middleware.Chain(errs.Mux(mux), middleware.RequestID, errs.Recover, middleware.SecurityHeaders), keys["ann"], nil
 }

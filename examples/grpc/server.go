@@ -23,11 +23,7 @@ var (
 
 // newServer returns a server and the key of ann.
 func newServer() (*grpc.Server, string, error) {
-	verifier, key, err := demo.OneKey("ann", free)
-	if err != nil {
-		return nil, "", err
-	}
-	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{})
+	auth, keys, err := demo.NewKeys(nil, map[string]*ratelimit.Plan{"ann": free})
 	if err != nil {
 		return nil, "", err
 	}
@@ -47,7 +43,7 @@ func newServer() (*grpc.Server, string, error) {
 	// In place of a service of its own. Other servers let health checks pass without a key
 	// and without a limit: go doc gatehousegrpc.Require says how.
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
-	return server, key, nil
+	return server, keys["ann"], nil
 }
 
 // identify counts a call for the owner of its key, and without a valid key for its network.

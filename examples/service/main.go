@@ -113,11 +113,7 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 // newHandler returns one operation behind keys and limits, and a key of plan.
 func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (_ http.Handler, key string, err error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
-	verifier, key, err := demo.OneKey("demo", plan)
-	if err != nil {
-		return nil, "", err
-	}
-	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
+	auth, keys, err := demo.NewKeys(errs, map[string]*ratelimit.Plan{"demo": plan})
 	if err != nil {
 		return nil, "", err
 	}
@@ -142,5 +138,5 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (_ http.Handler
 	})
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID, middleware.AccessLog(nil), errs.Recover, middleware.SecurityHeaders,
-		auth.Identify, limited, auth.Require), key, nil
+		auth.Identify, limited, auth.Require), keys["demo"], nil
 }

@@ -28,11 +28,10 @@ func Serve(handler http.Handler, err error) {
 	log.Fatal(server.ListenAndServe())
 }
 
-// Keys has the record of each key by its digest. A real service has a database.
-type Keys map[apikey.Digest]apikey.Record[apikey.Principal]
+// records has the record of each key by its digest. A real service has a database.
+type records map[apikey.Digest]apikey.Record[apikey.Principal]
 
-// Lookup finds the record of a key. It is what a Verifier asks.
-func (k Keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
+func (k records) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
 	record, ok := k[d]
 	if !ok {
 		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
@@ -40,16 +39,25 @@ func (k Keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.P
 	return record, nil
 }
 
-// OneKey returns a verifier that knows one key of owner under plan, and that key.
-func OneKey(owner string, plan *ratelimit.Plan) (*apikey.Verifier[apikey.Principal], string, error) {
+// NewKeys returns an authentication that knows one key of each owner, under its plan, and the
+// keys by owner.
+func NewKeys(errs *apierror.Responder, plans map[string]*ratelimit.Plan) (auth *bearer.Authenticator[apikey.Principal], keys map[string]string, err error) {
 	format, err := apikey.NewFormat("demo_")
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	secret := format.Generate()
-	keys := Keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: owner, Plan: plan}}}
-	verifier, err := apikey.NewVerifier(format, keys, apikey.Options{})
-	return verifier, secret.Reveal(), err
+	store, keys := records{}, map[string]string{}
+	for owner, plan := range plans {
+		secret := format.Generate()
+		store[secret.Digest()] = apikey.Record[apikey.Principal]{Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: owner, Plan: plan}}
+		keys[owner] = secret.Reveal()
+	}
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	auth, err = bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
+	return auth, keys, err
 }
 
 var (
