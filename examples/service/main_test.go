@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,84 +12,140 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/animalstore/gatehouse/internal/testcheck"
-	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// plan has one window, which does not end during a test.
-var plan = ratelimit.MustPlan("test", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: fixedwindow.MaxLength})
+// A client of the running service.
+type client struct {
+	t            *testing.T
+	url, metrics string
+	key          string
+}
 
-// serve runs the service while use sends requests, and returns the error of run.
-func serve(t *testing.T, redisURL, file string, use func(url, key string)) error {
+// start runs the service until the test ends or stop is called. Its plan has windows that do not
+// end during a test.
+func start(t *testing.T, redisURL string) (c *client, stop func() error) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	file := filepath.Join(t.TempDir(), "texts.db")
+	s := testcheck.Must(open(t.Context(), file))
+	_, err := s.db.Exec("UPDATE plans SET requests = '1000/8784h', tokens = '100/8784h', company = '70/8784h'")
 	testcheck.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+	testcheck.NoError(t, s.db.Close())
+	api, err := net.Listen("tcp", "127.0.0.1:0")
+	testcheck.NoError(t, err)
+	metrics, err := net.Listen("tcp", "127.0.0.1:0")
+	testcheck.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, l, redisURL, file, plan, w)
+		err := run(ctx, api, metrics, redisURL, file, w)
 		w.CloseWithError(err)
 		ended <- err
 	}()
-	buf := make([]byte, 200)
-	n, err := r.Read(buf)
-	key := regexp.MustCompile(`demo_\w+`).FindString(string(buf[:n]))
-	if err != nil || key == "" {
-		t.Fatalf("the service prints %q, %v, want a curl line with a key", buf[:n], err)
-	}
-	use("http://"+l.Addr().String()+"/hello", key)
-	stop()
-	return <-ended
+	line, err := bufio.NewReader(r).ReadString('\n')
+	testcheck.NoError(t, err)
+	c = &client{t: t, url: "http://" + api.Addr().String(), metrics: "http://" + metrics.Addr().String()}
+	c.key = strings.TrimSpace(strings.TrimPrefix(line, "KEY="))
+	return c, func() error { cancel(); return <-ended }
 }
 
-// get returns the status and what remains of the quota.
-func get(t *testing.T, url, key string) (int, string) {
-	t.Helper()
-	r := testcheck.Must(http.NewRequestWithContext(t.Context(), "GET", url, nil))
-	r.Header.Set("Authorization", "Bearer "+key)
+// send returns the status, the header and the body of a response.
+func (c *client) send(method, path, body string) (int, http.Header, string) {
+	c.t.Helper()
+	r := testcheck.Must(http.NewRequestWithContext(c.t.Context(), method, c.url+path, strings.NewReader(body)))
+	r.Header.Set("Authorization", "Bearer "+c.key)
 	resp := testcheck.Must(http.DefaultClient.Do(r))
 	defer resp.Body.Close()
-	return resp.StatusCode, resp.Header.Get("X-RateLimit-Remaining")
+	text := testcheck.Must(io.ReadAll(resp.Body))
+	return resp.StatusCode, resp.Header, string(text)
 }
 
-func TestUsageSurvivesARestart(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, want := range []string{"9", "8", "7"} {
-		err := serve(t, "", "usage.json", func(url, key string) {
-			if status, remaining := get(t, url, key); status != 200 || remaining != want {
-				t.Errorf("GET: %d with %s remaining, want 200 with %s", status, remaining, want)
-			}
-			if status, _ := get(t, url, "demo_wrong"); status != 401 {
-				t.Errorf("GET with a wrong key: %d, want 401", status)
-			}
-		})
-		if err != nil {
-			t.Fatalf("run = %v, want nil after a graceful stop", err)
+// text asks for a text, and returns the status and how many units of the limit that is shown are left.
+func (c *client) text(about string, maxTokens int) (status int, left string) {
+	c.t.Helper()
+	status, header, _ := c.send("POST", "/v1/texts", fmt.Sprintf(`{"about": %q, "max_tokens": %d}`, about, maxTokens))
+	return status, header.Get("X-RateLimit-Remaining")
+}
+
+// A text is charged what it can cost, then what it did; requests and the company are counted beside.
+func TestService(t *testing.T) {
+	c, stop := start(t, "redis://"+miniredis.RunT(t).Addr())
+	if status, _, body := c.send("POST", "/v1/texts", `{"about": "cats", "max_tokens": 50}`); status != 200 || body != "I\nknow\nnothing\nof\ncats\n" {
+		t.Errorf("a text is %d, %q", status, body)
+	}
+	if status, left := c.text("dogs", 50); status != 200 || left != "15" {
+		t.Errorf("the second text: %d with %s left, want the company's 70 less the 5 tokens of the first and 50 of its own", status, left)
+	}
+	if status, _, body := c.send("POST", "/v1/texts", `{"about": "cats", "max_tokens": 61}`); status != 429 || !strings.Contains(body, "company") {
+		t.Errorf("a text for more than the company has left: %d, %s, want 429 that names the company", status, body)
+	}
+	for _, body := range []string{`{`, `{"about": "cats", "max_tokens": 501}`, `{"about": "cats"}`} {
+		status, header, text := c.send("POST", "/v1/texts", body)
+		if status != 400 || header.Get("X-RateLimit-Limit") != "" || !strings.Contains(text, `{"error":{"message":"The body must be JSON`) {
+			t.Errorf("the body %s is answered with %d, %s, want 400 in the form of the service", body, status, text)
+		}
+	}
+
+	// A new key, after which the old one works too.
+	old := c.key
+	status, _, fresh := c.send("POST", "/v1/key", "")
+	for _, key := range []string{strings.TrimSpace(fresh), old} {
+		if c.key = key; status != 200 || key == "" {
+			t.Fatalf("POST /v1/key: %d, %q", status, fresh)
+		}
+		if status, _ := c.text("cats", 1); status != 200 {
+			t.Errorf("a text with one of the two keys: %d", status)
+		}
+	}
+	c.key = "text_wrong"
+	if status, _ := c.text("cats", 1); status != 401 {
+		t.Errorf("a text with a wrong key: %d, want 401", status)
+	}
+
+	resp := testcheck.Must(http.Get(c.metrics))
+	defer resp.Body.Close()
+	metrics := testcheck.Must(io.ReadAll(resp.Body))
+	if want := `(?m)^gatehouse_rate_limiting_requests_total\{gatehouse_plan="team",gatehouse_result="allowed",.*\} 4$`; !regexp.MustCompile(want).Match(metrics) {
+		t.Errorf("no metric matches %s:\n%s", want, metrics)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("run = %v, want nil after a graceful stop", err)
+	}
+}
+
+// A change of a plan is read, and a mistake in it leaves the last plans in force.
+func TestPlansAreReadAgain(t *testing.T) {
+	s := testcheck.Must(open(t.Context(), filepath.Join(t.TempDir(), "texts.db")))
+	defer s.db.Close()
+	for _, tt := range []struct{ tokens, want string }{{"5/minute", "5/minute"}, {"many", "5/minute"}, {"7/minute", "7/minute"}} {
+		_, err := s.db.Exec("UPDATE plans SET tokens = ?", tt.tokens)
+		testcheck.NoError(t, err)
+		err = s.readPlans(t.Context())
+		if got := (*s.plans.Load())["team"].tokens.Quotas()[0].String(); got != tt.want || (err == nil) != (tt.tokens == tt.want) {
+			t.Errorf("after a change to %s the quota is %s (%v), want %s", tt.tokens, got, err, tt.want)
 		}
 	}
 }
 
-func TestServiceWithoutAnAnsweringRedis(t *testing.T) {
-	err := serve(t, "redis://127.0.0.1:1", filepath.Join(t.TempDir(), "unused"), func(url, key string) {
-		for _, want := range []string{"9", "8"} {
-			if status, remaining := get(t, url, key); status != 200 || remaining != want {
-				t.Errorf("GET: %d with %s remaining, want 200 with %s of the local engine", status, remaining, want)
-			}
+// While Redis does not answer, the service limits by itself. What Redis did not get is said at the end.
+func TestServiceWithoutRedis(t *testing.T) {
+	c, stop := start(t, "redis://127.0.0.1:1")
+	for _, want := range []string{"60", "55"} {
+		if status, left := c.text("cats", 10); status != 200 || left != want {
+			t.Errorf("a text: %d with %s left, want 200 with %s", status, left, want)
 		}
-	})
-	if err == nil || !strings.Contains(err.Error(), "not merged") {
+	}
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "not merged") {
 		t.Errorf("run = %v, want an error that says what Redis did not get", err)
 	}
 }
 
 func TestRedisMustBeAURL(t *testing.T) {
-	for _, text := range []string{"127.0.0.1:6379", "localhost:6379", "redis"} {
-		err := run(t.Context(), nil, text, "", plan, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "-redis must be a URL such as redis://127.0.0.1:6379") {
-			t.Errorf("run with -redis %s = %v, want an error that shows a URL", text, err)
-		}
+	if err := run(t.Context(), nil, nil, "127.0.0.1:6379", "", io.Discard); err == nil || !strings.Contains(err.Error(), "-redis must be a URL such as redis://127.0.0.1:6379") {
+		t.Errorf("run with a host = %v, want an error that shows a URL", err)
 	}
 }
