@@ -27,7 +27,7 @@ import (
 func newHandler(limiter ratelimit.Limiter, s *service, meters *telemetry.Telemetry) (http.Handler, error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom, Write: writeError}
 	planOf := func(name string, _ []string) (*ratelimit.Plan, error) { return (*s.plans.Load())[name].tokens, nil }
-	verifier, err := apikey.NewVerifier(s.format, sqlkeys.NewStore(s.keys.ByDigest, planOf), apikey.Options{})
+	verifier, err := apikey.NewVerifier(s.format, sqlkeys.NewStore(s.keys.ByDigest, s.keys.Used, planOf), apikey.Options{})
 	if err != nil {
 		return nil, err
 	}

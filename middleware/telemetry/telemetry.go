@@ -12,7 +12,7 @@
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: source.Addr})
 //	server.Handler = otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
 //
-// examples/telemetry exports it to Prometheus. The instruments, with units in parentheses:
+// examples/service exports it to Prometheus. The instruments, with units in parentheses:
 //
 //	gatehouse.rate_limiting.requests    counter (request)    gatehouse.plan, gatehouse.result, gatehouse.window
 //	gatehouse.rate_limiting.near_limit  counter (request)    gatehouse.plan, gatehouse.window
