@@ -173,6 +173,7 @@ type batch struct {
 	calls  int
 	shared map[operationKey]*group // groups that take more calls, by key; empty while there are few groups
 	sentAt time.Time
+	due    time.Time // when it is back, if it is not late
 }
 
 // fewGroups are searched without a map.

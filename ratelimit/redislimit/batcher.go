@@ -31,14 +31,14 @@ type batcher struct {
 	send        func([]*group) error // returns when the groups are answered, or wait for a slot; an error says that the master cannot decide
 	changed     func(hangs error)    // called when the master begins to hang, and with nil when it answers; nil: no call fails without being sent
 
-	mu        sync.Mutex
-	queue     []*batch // the first one is sent next, the last one takes calls
-	spare     *batch   // an empty one, or nil
-	inFlight  int      // batches
-	lastSent  time.Time
-	roundTrip time.Duration // of a batch, smoothed
-	answered  time.Time     // when the last batch came back without such an error
-	hangs     error         // of the calls that fail without being sent; nil: the master answers
+	mu       sync.Mutex
+	queue    []*batch      // the first one is sent next, the last one takes calls
+	spare    *batch        // an empty one, or nil
+	inFlight int           // batches
+	due      time.Time     // of the batch that was sent last
+	lateness time.Duration // of batches, smoothed; negative: they come early
+	answered time.Time     // when the last batch came back without such an error
+	hangs    error         // of the calls that fail without being sent; nil: the master answers
 
 	health health // has a lock of its own
 }
@@ -46,8 +46,13 @@ type batcher struct {
 // maxInFlight is how many batches are in flight to one master at most.
 const maxInFlight = 8
 
-// spacing is how long a round trip has to be for each further batch in flight.
-const spacing = 250 * time.Microsecond
+// A batch is due after spacing, and perGroup for each of its groups. If batches are late, two may
+// be in flight, and for each spacing that they are late one more. Without perGroup, large batches
+// would be late, and be split into small ones, which cost the client and the server more.
+const (
+	spacing  = 250 * time.Microsecond
+	perGroup = 10 * time.Microsecond
+)
 
 // yields is how often a batch that is back lets others run before the next one is
 // sent. Once is not enough: a processor that was idle resumes the batch before the
@@ -114,7 +119,7 @@ func (b *batcher) maySend() bool {
 	case b.inFlight >= b.maxInFlight:
 		return false
 	}
-	return b.roundTrip > time.Duration(b.inFlight)*spacing || time.Since(b.lastSent) > spacing
+	return b.lateness > time.Duration(b.inFlight-1)*spacing || time.Now().After(b.due)
 }
 
 // dequeue takes the batch that is sent next, nil if no call waits.
@@ -124,7 +129,8 @@ func (b *batcher) dequeue() *batch {
 		b.queue = append(b.queue[:0], b.queue[1:]...)
 		if next.seal() {
 			next.sentAt = time.Now()
-			b.lastSent = next.sentAt
+			next.due = next.sentAt.Add(spacing + time.Duration(len(next.groups))*perGroup)
+			b.due = next.due
 			return next
 		}
 		next.empty()
@@ -146,25 +152,25 @@ func (b *batcher) waiting() int {
 // sendBatch sends a batch, and has the next one sent when it is back.
 func (b *batcher) sendBatch(sent *batch) {
 	away := b.send(sent.groups)
-	roundTrip := time.Since(sent.sentAt)
+	backAt := time.Now()
 	// Let the callers that have their answers call again, so that their calls are in
 	// one batch, and not in parts that take turns.
 	for i := 0; i < yields && sent.calls > 1 && b.waiting() < sent.calls; i++ {
 		runtime.Gosched()
 	}
 	sent.empty()
-	b.back(sent, roundTrip, away)
+	b.back(sent, backAt, away)
 }
 
 // back records that a batch is back, and has the next one sent.
-func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) {
+func (b *batcher) back(sent *batch, at time.Time, away error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spare = sent
-	b.roundTrip += (roundTrip - b.roundTrip) / 8
+	b.lateness += (at.Sub(sent.due) - b.lateness) / 8
 	switch {
 	case away == nil:
-		b.answered = sent.sentAt.Add(roundTrip)
+		b.answered = at
 		if b.hangs != nil {
 			b.changed(nil)
 		}

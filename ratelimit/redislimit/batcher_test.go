@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,8 @@ type fakeServer struct {
 	sent      [][]string // the subjects of each batch
 	most, now int        // batches in flight at once
 	roundTrip time.Duration
-	timeout   error // of each batch; nil: it is answered
+	perGroup  time.Duration // is added to it
+	timeout   error         // of each batch; nil: it is answered
 	changes   []error
 }
 
@@ -41,7 +43,7 @@ func newFakeServer(maxInFlight int, roundTrip time.Duration) *fakeServer {
 			}
 		}
 		s.sent = append(s.sent, subjects)
-		roundTrip, timeout := s.roundTrip, s.timeout
+		roundTrip, timeout := s.roundTrip+time.Duration(len(groups))*s.perGroup, s.timeout
 		s.mu.Unlock()
 		time.Sleep(roundTrip) // of the test's clock
 		s.mu.Lock()
@@ -138,6 +140,28 @@ func TestLongRoundTrip(t *testing.T) {
 		defer s.mu.Unlock()
 		if s.most != 4 {
 			t.Errorf("%d batches were in flight at once, want 4", s.most)
+		}
+	})
+}
+
+// A round trip that is long because the batch is large does not split the next batches.
+func TestLargeBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(8, 100*time.Microsecond)
+		s.perGroup = 10 * time.Microsecond
+		var calls sync.WaitGroup
+		for i := range 64 {
+			calls.Go(func() {
+				for range 20 {
+					if err := s.take(t.Context(), strconv.Itoa(i)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		calls.Wait()
+		if s.most != 1 {
+			t.Errorf("%d batches were in flight at once, want one: the round trip of a small one is short", s.most)
 		}
 	})
 }
