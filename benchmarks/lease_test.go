@@ -163,7 +163,7 @@ func sharedEngine(b *testing.B, client *redis.Client, peer string) (ratelimit.Li
 		return newMemory(memory.Options{}), none
 	}
 	if peer == "evalsha" {
-		take := newTrivialScript(b, client)
+		take := newScript("return 1")(b, client)
 		return limiterFunc(func(ctx context.Context, key string) error { _, err := take(ctx, key); return err }), none
 	}
 	shared := testcheck.Must(redislimit.New(client, redislimit.Options{}))

@@ -27,7 +27,8 @@ import (
 type redisEngine func(ctx context.Context, key string) (admitted bool, err error)
 
 // redisEngines share one Redis among processes. PING and a script that does
-// nothing show what a round trip costs.
+// nothing show what a round trip costs, and one that counts what a script costs
+// that limits one key.
 var redisEngines = []struct {
 	peer string
 	new  func(b *testing.B, client *redis.Client) redisEngine
@@ -35,17 +36,20 @@ var redisEngines = []struct {
 	{"ping", func(_ *testing.B, client *redis.Client) redisEngine {
 		return func(ctx context.Context, _ string) (bool, error) { return true, client.Ping(ctx).Err() }
 	}},
-	{"evalsha", newTrivialScript},
+	{"evalsha", newScript("return 1")},
+	{"floor", newScript("redis.call('SET', KEYS[1], (redis.call('GET', KEYS[1]) or 0) + 1, 'EX', 60) return 1")},
 	{"gatehouse", newRedisGatehouse},
 	{"ulule", newRedisUlule},
 	{"redis_rate", newRedisRate},
 	{"throttled", newRedisThrottled},
 }
 
-func newTrivialScript(_ *testing.B, client *redis.Client) redisEngine {
-	sha := testcheck.Must(client.ScriptLoad(context.Background(), "return 1").Result())
-	return func(ctx context.Context, key string) (bool, error) {
-		return true, client.EvalSha(ctx, sha, []string{key}).Err()
+func newScript(text string) func(*testing.B, *redis.Client) redisEngine {
+	return func(_ *testing.B, client *redis.Client) redisEngine {
+		sha := testcheck.Must(client.ScriptLoad(context.Background(), text).Result())
+		return func(ctx context.Context, key string) (bool, error) {
+			return true, client.EvalSha(ctx, sha, []string{key}).Err()
+		}
 	}
 }
 

@@ -24,11 +24,12 @@ var label = map[string]string{
 	"word":       "(one word, read and swapped)",
 	"ping":       "(PING)",
 	"evalsha":    "(EVALSHA of `return 1`)",
+	"floor":      "(EVALSHA of GET and SET EX)",
 }
 
 var (
 	inMemory = []string{ours, "sethvargo", "xtime", "throttled", "httprate", "ulule", "tollbooth", "none"}
-	inRedis  = []string{ours, "ulule", "redis_rate", "throttled", "evalsha", "ping"}
+	inRedis  = []string{ours, "ulule", "redis_rate", "throttled", "floor", "evalsha", "ping"}
 )
 
 // A column is a series of each peer. The name has a %s for the peer.
