@@ -38,7 +38,8 @@ func (o Outcome) String() string {
 // State is what is left of one quota after the request was decided.
 type State struct {
 	// Remaining is what is left in the window, 0 to the limit: 59 units after the first of
-	// 60. Of a smooth quota it is what can be used at once, 0 to the burst.
+	// 60. Of a smooth quota it is what can be used at once, 0 to the burst. Of a soft quota it is
+	// 9007199254740991 less what is used; see [Decision.Used].
 	Remaining int64
 	// Reset is when the window ends, or a smooth quota is unused: Unix time in seconds,
 	// rounded up.
@@ -133,16 +134,23 @@ func (d *Decision) Limit() int64 {
 	if numbers.Len() == 0 {
 		return 0
 	}
-	return numbers.Quota(d.Applicable).AtOnce()
+	return numbers.Quota(d.Applicable).Shown
 }
 
-// Remaining returns what is left of the applicable quota, and 0 during a ban:
-// X-RateLimit-Remaining.
+// Used returns how many units of the i-th quota of the plan are used after the request: 41 if 19
+// of 60 are left, and of a smooth quota what is missing of the burst. Of a soft quota it may be
+// more than the limit, of others it is at most that.
+func (d *Decision) Used(i int) int64 {
+	return d.Plan.Numbers().Quota(i).AtOnce() - d.States[i].Remaining
+}
+
+// Remaining returns what is left of the applicable quota, and 0 during a ban or if a soft
+// quota is used up: X-RateLimit-Remaining.
 func (d *Decision) Remaining() int64 {
-	if d.Outcome == Banned {
+	if d.Outcome == Banned || d.Plan == nil {
 		return 0
 	}
-	return d.States[d.Applicable].Remaining
+	return max(d.Limit()-d.Used(d.Applicable), 0)
 }
 
 // Reset returns when the applicable quota resets, in Unix seconds, and never a

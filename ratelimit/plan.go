@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 )
 
@@ -31,7 +32,10 @@ func newPlan(name, scope string, penalty Penalty, quotas ...Quota) *Plan {
 	var engines [plan.MaxQuotas]plan.Quota
 	for i, q := range quotas {
 		p.quotas[i] = q
-		engines[i] = plan.Quota{Limit: q.Limit, Burst: q.burst, Window: q.Window}
+		engines[i] = plan.Quota{Limit: q.Limit, Shown: cmp.Or(q.burst, q.Limit), Burst: q.burst, Window: q.Window}
+		if q.soft {
+			engines[i].Limit = fixedwindow.MaxUnits
+		}
 		if q.calendar.is {
 			engines[i].Calendar = q.calendar.windows(q.Window)
 		}

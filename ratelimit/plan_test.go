@@ -60,6 +60,7 @@ func TestNewPlanRefuses(t *testing.T) {
 		"a second quota with the window month":                                           {month, ratelimit.PerMonth(7).From(9)},
 		"a second quota with the window day in a z":                                      {day, ratelimit.PerDay(7).In(location(t, "Asia/Tokyo"))},
 		"windows of fixed lengths only":                                                  {ratelimit.PerDay(60).Smooth(6).In(time.UTC)},
+		"Quota.Smooth is not for soft quotas":                                            {ratelimit.PerMinute(60).Soft().Smooth(10)},
 		"Quota.From is for PerMonth only":                                                {ratelimit.PerDay(5).From(3)},
 		"Quota.From must be a day from 1 to 31, got 0":                                   {ratelimit.PerMonth(5).From(0)},
 		"Quota.In is for PerDay and PerMonth only":                                       {ratelimit.PerHour(5).In(time.UTC)},

@@ -33,6 +33,7 @@ type Quota struct {
 
 	calendar calendar
 	burst    int64 // of a smooth quota, from 1; negative: one that is out of range, less 1
+	soft     bool
 }
 
 // PerSecond returns the quota of limit units a second.
@@ -101,7 +102,7 @@ func (q *Quota) parseWindow(text string) error {
 
 // String returns the text form, which [Quota.UnmarshalText] reads back.
 func (q Quota) String() string {
-	return strconv.FormatInt(q.Limit, 10) + "/" + fixedwindow.Name(q.Window) + q.calendar.suffix() + q.smoothSuffix()
+	return strconv.FormatInt(q.Limit, 10) + "/" + fixedwindow.Name(q.Window) + q.calendar.suffix() + q.smoothSuffix() + q.softSuffix()
 }
 
 // MarshalText returns the text form. A quota that is not valid, or is in a location
@@ -119,7 +120,7 @@ func (q Quota) MarshalText() ([]byte, error) {
 // "1_000_000/day". A month can begin on another day, and a month or a day in a time zone:
 // "10000/month from 17", "1000/day in Europe/Berlin", "10000/month from 17 in Europe/Berlin". A
 // program that must run where the system has no time zones imports [time/tzdata]. A quota can
-// be smooth, with a burst: "60/minute smooth 10".
+// be smooth, with a burst, or soft: "60/minute smooth 10", "10000/month soft".
 func (q *Quota) UnmarshalText(text []byte) error {
 	parsed, err := parseQuota(string(text))
 	if err != nil {
@@ -137,6 +138,7 @@ func parseQuota(text string) (q Quota, err error) {
 	if q.Limit, err = parseLimit(limit); err != nil {
 		return q, err
 	}
+	window, q.soft = strings.CutSuffix(window, softWord)
 	window, burst, smooth := strings.Cut(window, smoothWord)
 	if err := q.parseWindow(window); err != nil {
 		return q, err
@@ -246,6 +248,8 @@ func (q *Quota) validateSmooth() error {
 	switch {
 	case q.burst == 0:
 		return nil
+	case q.soft:
+		return errors.New("Quota.Smooth is not for soft quotas")
 	case q.calendar.is:
 		return errors.New("Quota.Smooth is for windows of fixed lengths only")
 	case q.burst < 0 || q.burst > q.Limit:
@@ -254,6 +258,32 @@ func (q *Quota) validateSmooth() error {
 		return fmt.Errorf("Quota.Smooth must be at most %d units a second, got %d in %s", gcra.MaxRate, q.Limit, durationText(q.Window))
 	}
 	return nil
+}
+
+// Soft returns the quota as one that counts beyond its limit and refuses nothing, to warn
+// or to bill what is over:
+//
+//	PerMonth(10_000).Soft() // after 10,250 requests, Decision.Used is 10250
+//
+// Header fields show a soft quota only if its plan has no other: of several the most used. If it is
+// used up, they say that 0 is left. A client that then waits until the Reset, as one with package
+// transport does, waits in vain. So give the plan a hard quota too, such as one of a minute.
+//
+// Usage belongs to the subject and the Window, also if a quota becomes soft or hard. No window
+// counts more than 9007199254740991 units: a request beyond that is refused. A smooth quota cannot
+// be soft: [NewPlan] refuses it.
+func (q Quota) Soft() Quota {
+	q.soft = true
+	return q
+}
+
+const softWord = " soft" // ends the text form
+
+func (q *Quota) softSuffix() string {
+	if q.soft {
+		return softWord
+	}
+	return ""
 }
 
 // smoothWord comes before the burst in the text form.

@@ -85,7 +85,7 @@ func newHandler() (http.Handler, error) {
 		for i, q := range caller.Plan.Quotas() {
 			most := cmp.Or(q.Burst(), q.Limit) // what can be left: of a smooth quota the burst
 			until := time.Unix(d.States[i].Reset, 0).In(customers[name].zone)
-			fmt.Fprintf(w, "%d of %d used, until %s\n", most-d.States[i].Remaining, most, until.Format("Mon 2 Jan 2006 15:04 MST"))
+			fmt.Fprintf(w, "%d of %d used, until %s\n", d.Used(i), most, until.Format("Mon 2 Jan 2006 15:04 MST"))
 		}
 		return nil
 	}))

@@ -41,11 +41,15 @@ func CheckCharges(charges, decisions int) error {
 
 // A Quota is what engines need of one.
 type Quota struct {
-	Limit    int64
+	Limit    int64         // of a soft quota fixedwindow.MaxUnits
+	Shown    int64         // what users read as the limit: AtOnce, and of a soft quota less
 	Burst    int64         // of a smooth quota; 0: it is not smooth
 	Window   time.Duration // of a calendar window a stand-in
 	Calendar fixedwindow.Calendar
 }
+
+// IsSoft reports whether the quota refuses nothing.
+func (q *Quota) IsSoft() bool { return q.Shown < q.AtOnce() }
 
 // IsCalendar reports whether the windows of a quota are calendar windows.
 func (q *Quota) IsCalendar() bool { return q.Calendar.In != nil }
@@ -76,6 +80,7 @@ type Numbers struct {
 	Smooth  bool  // a quota is
 
 	Calendar bool // a quota has calendar windows
+	Hard     bool // a quota is not soft
 
 	Suspended bool // of a plan without quotas: every request is refused
 
@@ -103,6 +108,7 @@ func (n *Numbers) Set(strikes int, grace time.Duration, quotas []Quota) {
 			n.Smooth, n.intervals[i] = true, gcra.New(q.Limit, q.Window, q.Burst).Interval()
 		}
 		n.Calendar = n.Calendar || q.IsCalendar()
+		n.Hard = n.Hard || !q.IsSoft()
 		n.Most = min(n.Most, q.AtOnce())
 	}
 }

@@ -121,8 +121,7 @@ func addUsage(ctx context.Context, peeker engine.Peeker, subjects []subject) boo
 		}
 		s.Outcome = d.Outcome.String()
 		for j, q := range s.plan.Quotas() {
-			most := cmp.Or(q.Burst(), q.Limit)
-			s.Quotas = append(s.Quotas, quota{q.String(), most - d.States[j].Remaining, most, time.Unix(d.States[j].Reset, 0).UTC()})
+			s.Quotas = append(s.Quotas, quota{q.String(), d.Used(j), cmp.Or(q.Burst(), q.Limit), time.Unix(d.States[j].Reset, 0).UTC()})
 		}
 	}
 	return true

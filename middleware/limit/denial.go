@@ -168,8 +168,8 @@ func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 	e := apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
 		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
 	e.Args = map[string]any{"cost": d.Cost, "scope": d.Plan.Scope()} // the engine has lower limits than the plan
-	for _, q := range d.Plan.Quotas() {
-		if d.Cost > atOnce(q) {
+	for i, q := range d.Plan.Quotas() {
+		if d.Cost > d.Plan.Numbers().Quota(i).AtOnce() {
 			most := strconv.FormatInt(q.Limit, 10) + " per " + perWindow(q)
 			if q.Burst() > 0 {
 				most = strconv.FormatInt(q.Burst(), 10) + " at once"

@@ -101,6 +101,15 @@ func TestDenialTexts(t *testing.T) {
 	}
 }
 
+// A request may cost more than a soft quota has, but not more than a hard one beside it.
+func TestCostOverASoftLimit(t *testing.T) {
+	const want = "This request costs 60 units, but your plan allows at most 50 per day."
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10).Soft(), ratelimit.PerDay(50))
+	if got := denied(t, plan, 30, 60)["detail"]; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // The error of a ban says why, and speaks of the scope, whatever the kind of the caller. So
 // does that of a suspension.
 func TestDenialOfScope(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,6 +33,18 @@ func decision(outcome ratelimit.Outcome, states ...ratelimit.State) ratelimit.De
 
 func TestFields(t *testing.T) {
 	const policy = `"minute";q=60;w=60, "hour";q=500;w=3600`
+	// softly is a decision under other quotas, of which so many units are used.
+	softly := func(outcome ratelimit.Outcome, quotas []ratelimit.Quota, used ...int64) ratelimit.Decision {
+		d := engine.Uncounted(ratelimit.MustPlan("p", ratelimit.Penalty{}, quotas...), 1, time.Unix(now, 0))
+		for i := range used {
+			d.States[i].Remaining -= used[i]
+			d.States[i].Reset = now + 30
+		}
+		d.Outcome = outcome
+		engine.Complete(&d)
+		return d
+	}
+	soft, hard := ratelimit.PerMinute(60).Soft(), ratelimit.PerHour(500)
 	widest := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1<<53-1))
 	for name, test := range map[string]struct {
 		d    ratelimit.Decision
@@ -43,6 +56,34 @@ func TestFields(t *testing.T) {
 			http.Header{
 				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"59"}, "X-Ratelimit-Reset": {"1800000030"},
 				"Ratelimit-Policy": {policy}, "Ratelimit": {`"minute";r=59;t=30, "hour";r=400;t=3000`},
+			},
+		},
+		"a soft quota alone": {
+			softly(ratelimit.Allowed, []ratelimit.Quota{soft}, 41),
+			http.Header{
+				"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"19"}, "X-Ratelimit-Reset": {"1800000030"},
+				"Ratelimit-Policy": {`"minute";q=60;w=60`}, "Ratelimit": {`"minute";r=19;t=30`},
+			},
+		},
+		"soft quotas alone, beyond their limits: the most used": {
+			softly(ratelimit.Allowed, []ratelimit.Quota{soft, hard.Soft()}, 90, 600),
+			http.Header{
+				"X-Ratelimit-Limit": {"500"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000030"},
+				"Ratelimit-Policy": {policy}, "Ratelimit": {`"minute";r=0;t=30, "hour";r=0;t=30`},
+			},
+		},
+		"a hard quota beside a soft one beyond its limit": {
+			softly(ratelimit.Allowed, []ratelimit.Quota{soft, hard}, 90, 7),
+			http.Header{
+				"X-Ratelimit-Limit": {"500"}, "X-Ratelimit-Remaining": {"493"}, "X-Ratelimit-Reset": {"1800000030"},
+				"Ratelimit-Policy": {`"hour";q=500;w=3600`}, "Ratelimit": {`"hour";r=493;t=30`},
+			},
+		},
+		"refused by the hard quota": {
+			softly(ratelimit.Limited, []ratelimit.Quota{soft, hard}, 90, 500),
+			http.Header{
+				"X-Ratelimit-Limit": {"500"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000030"}, "Retry-After": {"30"},
+				"Ratelimit-Policy": {`"hour";q=500;w=3600`}, "Ratelimit": {`"hour";r=0;t=30`},
 			},
 		},
 		"more than a structured field can say": {

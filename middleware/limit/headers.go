@@ -89,10 +89,13 @@ func addDraft(policy string, b []byte, d *ratelimit.Decision) (string, []byte) {
 		policy += ", "
 	}
 	for i := range engine.Of(d.Plan).Len() {
+		if hidden(d.Plan, i) {
+			continue
+		}
 		if len(b) > 0 {
 			b = append(b, ", "...)
 		}
-		left, reset := d.States[i].Remaining, d.States[i].Reset
+		left, reset := max(d.Plan.Numbers().Quota(i).Shown-d.Used(i), 0), d.States[i].Reset
 		if d.Outcome == ratelimit.Banned {
 			left, reset = 0, max(reset, d.BanEnds)
 		}
@@ -104,6 +107,11 @@ func addDraft(policy string, b []byte, d *ratelimit.Decision) (string, []byte) {
 		b = strconv.AppendInt(b, max(reset-d.Time/int64(time.Second), 0), 10) // rounded up
 	}
 	return policy + t.policy, b
+}
+
+// hidden reports whether the fields leave the i-th quota of p out: a soft one beside others.
+func hidden(p *ratelimit.Plan, i int) bool {
+	return p.Numbers().Hard && p.Numbers().Quota(i).IsSoft()
 }
 
 // policyName is the name of the i-th quota of p in the draft's fields.
@@ -127,9 +135,9 @@ const (
 
 	// DraftRateLimit is RateLimit-Policy and RateLimit of
 	// draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4). Each is a List of Strings,
-	// one for each quota. The first has the quota q and the window w in seconds, the second
-	// what remains, r, for the next t seconds. A calendar window has no w, since its length
-	// varies. Of a smooth quota r is what can be used at once, and t the time until that is
+	// one for each quota, for a soft one only if there is no other. The first has the quota q
+	// and the window w in seconds, the second what remains, r, for the next t seconds. A
+	// calendar window has no w, since its length varies. Of a smooth quota r is what can be used at once, and t the time until that is
 	// the whole burst. In place of a larger number q and r are 999999999999999, the largest in
 	// such a field. If a request has several charges, the fields list the quotas of all that
 	// were decided: give the plans of [ratelimit.Caller].Also scopes, so that the names

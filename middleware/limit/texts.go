@@ -54,7 +54,10 @@ func newTexts(p *ratelimit.Plan) *texts {
 	var policy strings.Builder
 	for i, q := range p.Quotas() {
 		t.names[i] = policyName(p, i)
-		if i > 0 {
+		if hidden(p, i) {
+			continue
+		}
+		if policy.Len() > 0 {
 			policy.WriteString(", ")
 		}
 		policy.WriteString(`"` + t.names[i] + `";q=` + strconv.FormatInt(min(q.Limit, maxInteger), 10))

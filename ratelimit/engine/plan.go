@@ -41,7 +41,8 @@ func Of(p *ratelimit.Plan) Plan { return Plan{p} }
 // Len returns the number of quotas, 0 if the plan is suspended or unlimited.
 func (p Plan) Len() int { return p.Numbers().Len() }
 
-// Limit returns the Limit of the i-th quota.
+// Limit returns the Limit of the i-th quota. Of a soft quota it is 9007199254740991: engines
+// count it like any other, and [ratelimit.Decision] shows its own limit.
 func (p Plan) Limit(i int) int64 { return p.Numbers().Quota(i).Limit }
 
 // Kind returns what tells the windows of a subject apart: usage belongs to a subject and

@@ -91,12 +91,14 @@ func mattersMore(a, b *ratelimit.Decision, unlike bool) bool {
 func counts(d *ratelimit.Decision) bool { return d.Plan != nil && Of(d.Plan).Len() > 0 }
 
 // left returns what remains of the applicable quota. Of unlike units it is the part of the
-// limit that another such request would leave: less than 0 if that is refused.
+// limit that another such request would leave: less than 0 if that is refused. A
+// soft quota has nearly all of 2^53 - 1 left, so that a hard one comes first.
 func left(d *ratelimit.Decision, unlike bool) float64 {
+	remaining := d.States[d.Applicable].Remaining
 	if unlike {
-		return float64(d.Remaining()-d.Cost) / float64(d.Limit())
+		return float64(remaining-d.Cost) / float64(d.Plan.Numbers().Quota(d.Applicable).AtOnce())
 	}
-	return float64(d.Remaining()) // exact: at most 2^53 - 1
+	return float64(remaining) // exact: at most 2^53 - 1
 }
 
 // denied reports whether the request was refused because of this subject.

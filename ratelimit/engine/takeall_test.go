@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -199,6 +200,11 @@ func TestDeciding(t *testing.T) {
 		return d
 	}
 	unlimited := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: ratelimit.UnlimitedPlan("u"), Cost: 9}
+	soft := func(used, cost int64) ratelimit.Decision {
+		d := allowed(fixedwindow.MaxUnits-used, 50)
+		d.Plan, d.Cost = ratelimit.MustPlan("soft", ratelimit.Penalty{}, ratelimit.PerMinute(60).Soft()), cost
+		return d
+	}
 	limited := func(reset int64) ratelimit.Decision { return decision(ratelimit.Limited, 1, state(0, reset)) }
 	type decisions = []ratelimit.Decision
 	for _, test := range []struct {
@@ -220,6 +226,9 @@ func TestDeciding(t *testing.T) {
 		{"unlike units: it is the later", decisions{allowed(58, 5), costly(400, 100, 5)}, 1},
 		{"unlike units: the next such request is refused", decisions{allowed(30, 5), costly(450, 451, 5)}, 1},
 		{"an unlimited one has no units", decisions{unlimited, costly(31, 1, 5), allowed(30, 5)}, 2},
+		{"soft ones only if there is no other", decisions{soft(99, 1), allowed(3, 5), soft(60, 1)}, 1},
+		{"unlike units: soft ones only if there is no other", decisions{soft(9999, 100), allowed(59, 5)}, 1},
+		{"of soft ones the most used", decisions{soft(70, 1), soft(71, 1)}, 1},
 		{"a denial without an end", decisions{limited(50), {Outcome: ratelimit.Suspended, Plan: ratelimit.SuspendedPlan("s"), Cost: 1}, limited(7)}, 1},
 	} {
 		if got := engine.Deciding(test.all); got != test.want {

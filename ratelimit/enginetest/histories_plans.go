@@ -9,6 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 var historyPenalty = ratelimit.Penalty{
@@ -49,6 +50,7 @@ var calendarPlans = []*ratelimit.Plan{
 	ratelimit.MustPlan("midnight comes twice", historyPenalty, ratelimit.PerDay(8).In(havana)),
 	ratelimit.MustPlan("both days", ratelimit.Penalty{}, ratelimit.PerDay(9), ratelimit.PerDay(9).In(time.UTC),
 		ratelimit.Quota{Limit: 9, Window: 36 * time.Hour}, ratelimit.PerMonth(15)),
+	ratelimit.MustPlan("soft month", historyPenalty, ratelimit.PerMinute(4), ratelimit.PerMonth(6).From(17).Soft()),
 	ratelimit.MustPlan("large", historyPenalty, ratelimit.PerDay(fixedwindow.MaxUnits).In(berlin), ratelimit.PerMonth(fixedwindow.MaxUnits-1)),
 }
 
@@ -72,6 +74,8 @@ var historyPlans = []*ratelimit.Plan{
 	ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
 	ratelimit.MustPlan("others", historyPenalty, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
 	ratelimit.MustPlan("yet others", hardPenalty, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
+	ratelimit.MustPlan("soft", historyPenalty, sec(4, 10), sec(3, 60).Soft()),
+	ratelimit.MustPlan("only soft", historyPenalty, sec(3, 10).Soft()),
 	ratelimit.MustPlan("large", historyPenalty, sec(fixedwindow.MaxUnits, 10), sec(fixedwindow.MaxUnits-1, 60)),
 	ratelimit.MustPlan("32 bits", historyPenalty, sec(1<<32-2, 7), sec(1<<32-1, 10), sec(1<<32, 60), sec(1<<33, 3600)),
 }
@@ -137,6 +141,8 @@ func randomQuota(r *rand.Rand) ratelimit.Quota {
 	case 2, 3:
 		q.Limit = min(q.Limit, int64(q.Window/time.Second)*1_000_000)
 		return q.Smooth(oneOf(r, 1, q.Limit, 1+r.Int64N(q.Limit)))
+	case 4:
+		return q.Soft()
 	}
 	return q
 }
@@ -160,8 +166,8 @@ func randomPenalty(r *rand.Rand) ratelimit.Penalty {
 // mostOf returns the most that a request under a plan can cost.
 func mostOf(plan *ratelimit.Plan) int64 {
 	most := int64(fixedwindow.MaxUnits)
-	for _, q := range plan.Quotas() {
-		if most = min(most, q.Limit); q.Burst() > 0 {
+	for i, q := range plan.Quotas() {
+		if most = min(most, engine.Of(plan).Limit(i)); q.Burst() > 0 {
 			most = min(most, q.Burst())
 		}
 	}

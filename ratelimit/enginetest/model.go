@@ -218,7 +218,7 @@ func (s *subject) preview(now time.Time, plan *ratelimit.Plan, cost int64) (d ra
 	fits = true
 	for i, q := range plan.Quotas() {
 		w := s.windows[engine.Of(plan).Kind(i)]
-		left := max(q.Limit-w.used, 0)
+		left := max(engine.Of(plan).Limit(i)-w.used, 0)
 		if q.Burst() > 0 {
 			b := s.bucket(now, q)
 			left, w = b.left(), &usage{full: b.full}

@@ -22,6 +22,8 @@ var promises = []promise{
 		text: "a plan without quotas decides alone, and changes no usage"},
 	{name: "admits exactly the limit to concurrent callers", test: testConcurrent,
 		text: "concurrent requests are admitted up to the limit exactly"},
+	{name: "counts beyond a soft limit", test: testSoft,
+		text: "a soft quota counts every request and refuses none, also of a cost over its limit, and its usage counts once it is hard"},
 	{name: "charges the cost or nothing", test: testCost, excluded: func(g Gaps) bool { return g.ChargesDenials },
 		text: "a request is charged its whole cost, or denied and charged nothing"},
 	{name: "admits a client that waited", test: testRetryAfter, needsClock: true,

@@ -1,12 +1,15 @@
 package enginetest
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 const (
@@ -73,4 +76,53 @@ func testCost(e *engineTest) {
 	e.want("7 of 10", e.takeN("a", p, 7), allowed, 3)
 	e.want("4 do not fit into 3", e.takeN("a", p, 4), limited, 3)
 	e.want("3 do", e.takeN("a", p, 3), allowed, 0)
+}
+
+func testSoft(e *engineTest) {
+	const limit = 100
+	hard := ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength} // it does not end in the middle
+	soft := plan(hard.Soft())
+	if _, err := e.engine.Take(ctx, "refused", soft, 1); errors.Is(err, ratelimit.ErrInvalid) && e.gaps.RollingWindows {
+		e.Skip("skipped: the engine has no windows, and refuses soft quotas")
+	}
+	want := func(step string, d ratelimit.Decision, i int, used int64) {
+		e.Helper()
+		if got := d.Used(i); got != used {
+			e.Fatalf("%s: %d units of %v are used, want %d", step, got, d.Plan.Quota(i), used)
+		}
+	}
+	var d ratelimit.Decision
+	for used := range int64(150) {
+		d = e.take(soft)
+		e.want("up to the limit and beyond it", d, allowed, max(limit-used-1, 0))
+		want("up to the limit and beyond it", d, 0, used+1)
+	}
+	d = e.takeN("a", soft, 2*limit)
+	e.want("a cost over the limit", d, allowed, 0)
+	want("a cost over the limit", d, 0, 350)
+	if adjuster, ok := e.engine.Limiter.(engine.Adjuster); ok {
+		for _, units := range []int64{1000, 0} {
+			if err := adjuster.Adjust(ctx, "a", &d, units, ""); err != nil {
+				e.Fatal(err)
+			}
+			d.Cost = units
+			want("settled and given back", e.takeN("a", soft, 1), 0, 151+units+max(1-units, 0))
+		}
+	}
+	if !e.gaps.OneQuota {
+		both := plan(ratelimit.Quota{Limit: 3, Window: fixedwindow.MaxLength - time.Hour}, hard.Soft())
+		for range 3 {
+			e.takeN("b", both, 1)
+		}
+		e.takeN("b", soft, 2*limit)
+		d = e.takeN("b", both, 1)
+		e.want("beside a hard quota that is used up", d, limited, 0)
+		want("beside a hard quota that is used up", d, 1, 203)
+		if d.Limit() != 3 {
+			e.Errorf("the limit of %d refuses, want the hard one of 3", d.Limit())
+		}
+	}
+	if !e.gaps.UsagePerPlan {
+		e.want("once it is hard", e.take(plan(hard)), limited, 0)
+	}
 }

@@ -108,9 +108,9 @@ func (e *engineTest) check(d *ratelimit.Decision) {
 	e.Helper()
 	at := time.Unix(0, d.Time)
 	for i := range engine.Of(d.Plan).Len() {
-		s, q := d.States[i], engine.Of(d.Plan).Quota(i)
-		if s.Remaining < 0 || s.Remaining > q.Limit {
-			e.Errorf("Remaining must be from 0 to the limit %d, got %d", q.Limit, s.Remaining)
+		s, limit := d.States[i], engine.Of(d.Plan).Limit(i)
+		if s.Remaining < 0 || s.Remaining > limit {
+			e.Errorf("Remaining must be from 0 to the limit %d, got %d", limit, s.Remaining)
 		}
 		if s.Reset < at.Unix() {
 			e.Errorf("Reset must not be before the decision at %d, got %d", at.Unix(), s.Reset)

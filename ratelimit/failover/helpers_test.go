@@ -247,7 +247,7 @@ func used(t testing.TB, limiter *memory.Limiter, subject string, plan *ratelimit
 	must(t, err)
 	text := ""
 	for i := range engine.Of(plan).Len() {
-		text += fmt.Sprintf("%d/%v ", engine.Of(plan).Quota(i).Limit-d.States[i].Remaining, engine.Of(plan).Quota(i).Window)
+		text += fmt.Sprintf("%d/%v ", d.Used(i), engine.Of(plan).Quota(i).Window)
 	}
 	return text[:len(text)-1]
 }

@@ -59,7 +59,7 @@ func matters(d *ratelimit.Decision) bool {
 	}
 	p := d.Plan.Numbers()
 	for i := range p.Len() {
-		if d.States[i].Remaining*2 <= p.Quota(i).AtOnce() {
+		if d.Used(i)*2 >= p.Quota(i).Shown {
 			return true
 		}
 	}

@@ -51,6 +51,14 @@ func TestMirror(t *testing.T) {
 			r.wantUsed("499 of 1000 there", r.local, "a", daily, "1/24h0m0s")
 			r.wantUsed("500 of 1000 there", r.local, "b", daily, "501/24h0m0s")
 		}},
+		{"a soft quota is mirrored from the half of its limit on, and beyond it", func(r *rig) {
+			soft := ratelimit.MustPlan("soft", ratelimit.Penalty{}, ratelimit.PerDay(1000).Soft())
+			r.takeN("a", soft, 499)
+			r.takeN("b", soft, 1500)
+			r.lose()
+			r.wantUsed("499 of 1000 there", r.local, "a", soft, "0/24h0m0s")
+			r.wantUsed("1500 of 1000 there", r.local, "b", soft, "1500/24h0m0s")
+		}},
 		{"a ban there is a ban here", func(r *rig) {
 			var d ratelimit.Decision
 			for d.Outcome != ratelimit.Banned {

@@ -179,7 +179,7 @@ func (e *entry) wants(p engine.Plan) int64 {
 	}
 	left, size := e.states[0].Remaining, e.own
 	for i := range p.Len() {
-		left, size = min(left, e.states[i].Remaining), min(size, p.Limit(i)/limitPerShare)
+		left, size = min(left, e.states[i].Remaining), min(size, p.Numbers().Quota(i).Shown/limitPerShare)
 	}
 	left += e.left()
 	part := float64(e.own) / float64(e.own+e.others+3*minShare)

@@ -153,6 +153,23 @@ func TestShareFollowsTheTraffic(t *testing.T) {
 	}
 }
 
+// Of a soft quota beyond its limit a share has at most a hundredth of the limit, and its units show
+// as unused.
+func TestShareOfASoftQuota(t *testing.T) {
+	r := newRig(t)
+	soft := ratelimit.MustPlan("soft", ratelimit.Penalty{}, ratelimit.PerHour(1000).Soft())
+	for used := range int64(3000) {
+		d := r.take(soft, 1)
+		if !d.Allowed() || d.Used(0) != used+1 || d.Remaining() != max(999-used, 0) {
+			t.Fatalf("request %d is %v, with %d used and %d left", used+1, d.Outcome, d.Used(0), d.Remaining())
+		}
+		if held := r.held(); held > 10 || held == 0 && used > 100 {
+			t.Fatalf("after %d requests %d units are held, want 1 to 10", used+1, held)
+		}
+		r.clock.Advance(time.Millisecond)
+	}
+}
+
 // However large the requests that are refused, no more is given back than is left.
 func TestTrafficIsBounded(t *testing.T) {
 	r := newRig(t)

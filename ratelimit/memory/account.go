@@ -151,10 +151,14 @@ func (a *account) roll(now instant, plan *ratelimit.Plan) {
 	}
 }
 
+// measureOf is what usage of the plan's i-th quota is measured against, so that a subject that
+// has used much of a soft quota is kept as well.
+func measureOf(plan *ratelimit.Plan, i int) int64 { return roundLimit(plan.Numbers().Quota(i).Shown) }
+
 // measure measures a window against the limit of the plan's i-th quota, which is not smooth. It
 // then has begun.
 func (w *window) measure(plan *ratelimit.Plan, i int) {
-	w.limit = min(w.limit, roundLimit(engine.Of(plan).Limit(i)))
+	w.limit = min(w.limit, measureOf(plan, i))
 }
 
 // begin begins the windows of the plan, for a request of so many units.
@@ -283,7 +287,7 @@ func (s *subject) adjust(d *ratelimit.Decision, units int64) {
 		case kind.IsSmooth():
 			s.adjustSmooth(d, i, units)
 		default:
-			charged := window{kind: kind, limit: roundLimit(engine.Of(d.Plan).Limit(i)), end: end}
+			charged := window{kind: kind, limit: measureOf(d.Plan, i), end: end}
 			a.adjustWindow(d, charged, units, now)
 		}
 	}

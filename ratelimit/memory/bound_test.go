@@ -193,7 +193,7 @@ func TestTheSmallestShareGivesWay(t *testing.T) {
 	}
 	buckets := plan(ratelimit.PerMinute(60).Smooth(60), ratelimit.PerDay(1000).Smooth(1000))
 	mixed := plan(ratelimit.PerDay(1000).Smooth(1000), ratelimit.PerMinute(60))
-	small, large := plan(ratelimit.PerHour(10)), plan(ratelimit.PerHour(1000))
+	small, large, soft := plan(ratelimit.PerHour(10)), plan(ratelimit.PerHour(1000)), plan(ratelimit.PerHour(1000).Soft())
 	type use struct {
 		plan  *ratelimit.Plan
 		units int64
@@ -207,6 +207,9 @@ func TestTheSmallestShareGivesWay(t *testing.T) {
 		"a bucket beside a window":          {use{large, 15, 0}, use{mixed, 20, time.Minute}},
 		"a window that is over":             {use{mixed, 20, time.Minute}, use{mixed, 5, 0}},
 		"units of a large and a small plan": {use{large, 300, 0}, use{small, 4, 0}},
+		"units of a soft plan":              {use{soft, 100, 0}, use{large, 200, 0}},
+		"units beside those of a soft plan": {use{large, 100, 0}, use{soft, 200, 0}},
+		"units beyond the limit of one":     {use{large, 450, 0}, use{soft, 2000, 0}},
 		"units of a small and a large plan": {use{small, 4, 0}, use{large, 450, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {

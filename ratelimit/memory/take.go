@@ -175,7 +175,7 @@ func (l *Limiter) begin(slot slot, h uint64, d *ratelimit.Decision) (admitted bo
 		}
 		w, limit := layout.window(i, slot, m), plan.Limit(i)
 		switch {
-		case w.end.instant() <= timeOf(d) && w.limit == roundLimit(limit):
+		case w.end.instant() <= timeOf(d) && w.limit == measureOf(d.Plan, i):
 			w.used, w.end = 0, unixSecond(plan.WindowEnd(i, d.Time))
 		case limit < w.limit || !w.open(timeOf(d)):
 			return false

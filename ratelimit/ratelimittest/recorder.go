@@ -156,10 +156,11 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 		d.BanEnds = ends.Add(time.Second - 1).Unix() // rounded up
 		d.Receipt.BanReason = &strikes
 	} else {
-		d.States[0].Remaining = 0
-		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
+		i := max(slices.IndexFunc(c.Plan.Quotas(), func(q ratelimit.Quota) bool { return q != q.Soft() }), 0) // soft quotas refuse nothing
+		d.States[i].Remaining = 0
+		if q := engine.Of(c.Plan).Quota(i); q.Burst() > 0 { // its reset is the time at which it is unused
 			full := gcra.New(q.Limit, q.Window, q.Burst()).Charged(gcra.At(d.Time), q.Burst())
-			d.States[0].Reset, d.Receipt.Rounded[0] = full.RoundUp()
+			d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
 		}
 	}
 	engine.Complete(&d)

@@ -123,6 +123,11 @@ func TestDeny(t *testing.T) {
 			}
 		}
 	}
+	r.Deny(ratelimit.Limited)
+	mixed := ratelimit.MustPlan("mixed", ratelimit.Penalty{}, ratelimit.PerMinute(1).Soft(), ratelimit.PerHour(100))
+	if d, err := r.Take(ctx, "ann", mixed, 1); err != nil || d.Limit() != 100 || d.Remaining() != 0 || d.Used(0) != 0 {
+		t.Errorf("beside a soft quota: %+v, %v, want a denial by the hard one", d, err)
+	}
 	if d, err := r.Take(ctx, "ann", plan, 2); err != nil || d.Cost != 2 {
 		t.Errorf("a denial of 2 units: %+v, %v, want the cost of the request", d, err)
 	}

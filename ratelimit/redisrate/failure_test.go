@@ -37,6 +37,7 @@ func TestPlansThatCannotBeDecided(t *testing.T) {
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
 		{"a calendar window", plan(ratelimit.PerMonth(10)), "cannot count in calendar windows"},
+		{"a soft quota", plan(ratelimit.PerSecond(10).Soft()), "cannot count soft quotas"},
 		{"too fast", plan(ratelimit.PerSecond(100_001)), "at most 100000 units a second"},
 		{"over an int", plan(ratelimit.Quota{Limit: most, Window: fixedwindow.MaxLength}), overAnInt},
 	} {

@@ -49,6 +49,7 @@ const maxRate = 100_000
 //     microsecond in which a unit is back, it may still be refused. And if the clock
 //     steps back, a subject owes more than the limit. Package ratelimit/redislimit
 //     counts smooth quotas exactly.
+//   - Plans with a soft quota are refused: GCRA has no count of what is over.
 //   - If the limit of a subject changes, it keeps the share that it has used, not the
 //     number: 30 used of 60/minute become 150 of 300/minute. Under a plan with
 //     another window its usage begins at zero.
@@ -103,6 +104,8 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, p.Len(), plan)
 	case q.Burst() > 0:
 		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, q)
+	case q == q.Soft():
+		return nil, fmt.Errorf("%w: redisrate cannot count soft quotas, got %v; use package redislimit", ratelimit.ErrInvalid, q)
 	case fixedwindow.IsCalendar(q.Window):
 		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, q)
 	case q.Limit > maxRate*int64(q.Window/time.Second):

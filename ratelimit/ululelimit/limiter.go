@@ -88,7 +88,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	state, err := l.store.Increment(ctx, k.key(subject), cost, rate(engine.Of(plan).Quota(0)))
+	state, err := l.store.Increment(ctx, k.key(subject), cost, rate(engine.Of(plan)))
 	if err != nil {
 		return ratelimit.Decision{}, unavailable("take", err)
 	}
@@ -105,7 +105,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	state, err := l.store.Peek(ctx, k.key(subject), rate(engine.Of(plan).Quota(0)))
+	state, err := l.store.Peek(ctx, k.key(subject), rate(engine.Of(plan)))
 	if err != nil {
 		return ratelimit.Decision{}, unavailable("peek", err)
 	}
@@ -150,8 +150,8 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	return nil, fmt.Errorf("%w: ululelimit needs one of the windows that New was given, got %v", ratelimit.ErrInvalid, q)
 }
 
-func rate(q ratelimit.Quota) limiter.Rate {
-	return limiter.Rate{Limit: q.Limit, Period: q.Window}
+func rate(p engine.Plan) limiter.Rate {
+	return limiter.Rate{Limit: p.Limit(0), Period: p.Kind(0)}
 }
 
 // decision works out a decision from the answer of a store.
@@ -163,7 +163,7 @@ func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed b
 		Time:        time.Now().UnixNano(),
 		StrikesLeft: -1,
 	}
-	most := engine.Of(plan).Quota(0).Limit
+	most := engine.Of(plan).Limit(0)
 	if !allowed {
 		d.Outcome = ratelimit.Limited
 		most = cost - 1
