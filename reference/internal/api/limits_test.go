@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
@@ -256,6 +257,17 @@ func TestUsage(t *testing.T) {
 		want := `{"plan":"` + test.plan + `","quotas":[` + test.want + `],"strikesLeft":10}` + "\n"
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("the body (-want +got):\n%s", d)
+		}
+	}
+}
+
+func TestUsageOfASoftQuota(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100).Soft())
+	for used, want := range map[int64][2]int64{40: {60, 0}, 100: {0, 0}, 130: {0, 30}} {
+		d := engine.Uncounted(plan, 1, time.Unix(1_800_000_000, 0))
+		d.States[1].Remaining -= used
+		if got := api.QuotasOf(&d)[1]; got.Limit != 100 || got.Remaining != want[0] || got.Over != want[1] {
+			t.Errorf("of %d used: %+v, want %d left and %d over", used, got, want[0], want[1])
 		}
 	}
 }

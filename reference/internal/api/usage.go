@@ -38,7 +38,8 @@ type QuotaUsage struct {
 	// is then what is left of it, and Reset the time at which it is whole.
 	Burst     int64 `json:"burst,omitempty"`
 	Remaining int64 `json:"remaining"`
-	Reset     int64 `json:"reset"` // Unix time in seconds
+	Over      int64 `json:"over,omitempty"` // the limit of a soft quota
+	Reset     int64 `json:"reset"`          // Unix time in seconds
 }
 
 type ban struct {
@@ -100,6 +101,10 @@ func QuotasOf(d *ratelimit.Decision) []QuotaUsage {
 		}
 		if q.Burst() > 0 { // there are no windows
 			u.WindowSeconds = int64(q.Window / time.Second)
+		}
+		if q == q.Soft() {
+			left := q.Limit - d.Used(i)
+			u.Remaining, u.Over = max(left, 0), max(-left, 0)
 		}
 		quotas[i] = u
 	}

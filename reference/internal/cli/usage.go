@@ -105,9 +105,9 @@ func quotaTexts(q api.QuotaUsage) (quota string, used int64) {
 	one := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
 	switch {
 	case q.Calendar != "":
-		return fmt.Sprint(q.Limit, "/", q.Calendar), q.Limit - q.Remaining
+		return fmt.Sprint(q.Limit, "/", q.Calendar), q.Limit - q.Remaining + q.Over
 	case q.Burst > 0:
 		return one.Smooth(q.Burst).String(), q.Burst - q.Remaining
 	}
-	return one.String(), q.Limit - q.Remaining
+	return one.String(), q.Limit - q.Remaining + q.Over
 }
