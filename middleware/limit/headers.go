@@ -137,8 +137,8 @@ const (
 	// draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4). Each is a List of Strings,
 	// one for each quota, for a soft one only if there is no other. The first has the quota q
 	// and the window w in seconds, the second what remains, r, for the next t seconds. A
-	// calendar window has no w, since its length varies. Of a smooth quota r is what can be used at once, and t the time until that is
-	// the whole burst. In place of a larger number q and r are 999999999999999, the largest in
+	// calendar window has no w, since its length varies. Of a smooth quota r is what can be used
+	// at once, and t the time until that is the whole burst. In place of a larger number q and r are 999999999999999, the largest in
 	// such a field. If a request has several charges, the fields list the quotas of all that
 	// were decided: give the plans of [ratelimit.Caller].Also scopes, so that the names
 	// differ. The draft may still change.
