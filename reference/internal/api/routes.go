@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
@@ -103,23 +104,28 @@ func (a *api) registerSite(document []byte) error {
 	for _, f := range files {
 		a.registerFile(f, pages.Policy, "")
 	}
-	a.registerFile(pages.File{Path: documentPath, ContentType: "application/json", Body: document}, "", "")
-	body, err := a.catalog()
-	if err != nil {
-		return err
-	}
+	a.registerFile(pages.File{Path: documentPath, ContentType: "application/json", Body: func() ([]byte, error) { return document, nil }}, "", "")
 	a.registerFile(pages.File{
-		Path: catalogPath, ContentType: `application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, Body: body,
+		Path: catalogPath, ContentType: `application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, Body: a.catalog,
 	}, "", "<"+catalogPath+`>; rel="api-catalog"`)
 	return nil
 }
 
 // registerFile serves a file, which caches may store and must revalidate. A policy of ""
-// is that of the API, and a link of "" is none.
+// is that of the API, and a link of "" is none. The file is made for the first request, so that
+// no start waits for it.
 func (a *api) registerFile(f pages.File, policy, link string) {
-	p := newPage(f.Body, link).compressed()
-	p.contentType, p.varies = []string{f.ContentType}, true
+	first := sync.OnceValues(func() (*page, error) {
+		body, err := f.Body()
+		p := newPage(body, link).compressed()
+		p.contentType, p.varies = []string{f.ContentType}, true
+		return p, err
+	})
 	a.site.Handle(http.MethodGet+" "+f.Path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		p, err := first()
+		if err != nil {
+			return err
+		}
 		w.Header().Set("Cache-Control", "no-cache")
 		if policy != "" {
 			w.Header().Set("Content-Security-Policy", policy)

@@ -16,16 +16,21 @@ import (
 
 var must = testcheck.NoError
 
+// A file is a [pages.File] with its content.
+type file struct{ ContentType, Body string }
+
 // docs returns the page of a document, and all files by their paths.
-func docs(t *testing.T, document []byte) (page string, all map[string]pages.File) {
+func docs(t *testing.T, document []byte) (page string, all map[string]file) {
 	t.Helper()
 	files, err := pages.Docs(document)
 	must(t, err)
-	all = make(map[string]pages.File)
+	all = make(map[string]file)
 	for _, f := range files {
-		all[f.Path] = f
+		body, err := f.Body()
+		must(t, err)
+		all[f.Path] = file{f.ContentType, string(body)}
 	}
-	return string(files[0].Body), all
+	return all[pages.Path].Body, all
 }
 
 var (
@@ -57,17 +62,17 @@ func TestPagesAreComplete(t *testing.T) {
 		if f.ContentType == "" {
 			t.Errorf("%s has no media type", name)
 		}
-		for _, m := range toModule.FindAllStringSubmatch(string(f.Body), -1) {
+		for _, m := range toModule.FindAllStringSubmatch(f.Body, -1) {
 			if _, ok := all[dir+m[1]]; !ok {
 				t.Errorf("%s imports %s, which is not served", name, m[1])
 			}
 		}
-		for _, m := range toID.FindAllStringSubmatch(string(f.Body), -1) {
+		for _, m := range toID.FindAllStringSubmatch(f.Body, -1) {
 			if !ids[m[1]+m[2]] {
 				t.Errorf("%s refers to %s, which the page does not have", name, m[0])
 			}
 		}
-		if m := unsafe.FindString(string(f.Body)); m != "" {
+		if m := unsafe.FindString(f.Body); m != "" {
 			t.Errorf("%s has %q", name, m)
 		}
 	}
@@ -82,7 +87,7 @@ func TestPagesAreComplete(t *testing.T) {
 // success criterion 1.4.3, level AA). The edges of controls have 3 (1.4.11).
 func TestContrast(t *testing.T) {
 	_, all := docs(t, document(t, nil))
-	css := string(all["/docs/docs.css"].Body)
+	css := all["/docs/docs.css"].Body
 	grounds := []string{"ground", "surface", "sunken"}
 	for scheme, name := range []string{"light", "dark"} {
 		for text, on := range map[string][]string{
