@@ -98,6 +98,7 @@ func (f *usageFile) open(opts Options) (err error) {
 	if f.limiter, err = New(opts); err != nil {
 		return err
 	}
+	f.limiter.holds.live = map[uint64]map[string]ratelimit.Decision{}
 	if err := f.limiter.Load(state.Records); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (l *Limiter) writeState(to io.Writer) error {
 	w, before := bufio.NewWriter(to), ""
 	records := json.NewEncoder(w)
 	_, _ = fmt.Fprintf(w, `{"Secret":%q,"Records":[`, base64.StdEncoding.EncodeToString(l.Secret()))
-	for portion := range l.portions(false) {
+	for portion := range l.saved() {
 		for i := range portion {
 			_, _ = w.WriteString(before)
 			if err := records.Encode(&portion[i]); err != nil {

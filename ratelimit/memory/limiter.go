@@ -64,6 +64,7 @@ type Limiter struct {
 
 	_        [64]byte // what follows changes; what is above does not
 	capacity capacity
+	holds    holds
 }
 
 var _ interface {
@@ -74,6 +75,7 @@ var _ interface {
 	engine.Adjuster
 	engine.Leaser
 	engine.Banner
+	engine.Holder
 } = (*Limiter)(nil)
 
 // subjectsInSegment is how many subjects a segment of a full table holds. It
@@ -132,11 +134,20 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	return nil
 }
 
-// Adjust implements [engine.Adjuster]. It ignores ctx and id.
-func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
+// Adjust implements [engine.Adjuster]. It ignores ctx, and any id that is not of a hold.
+func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	added, err := engine.Adjustment(subject, d, units)
-	if added == 0 || err != nil {
+	if err != nil {
 		return err
+	}
+	held := false
+	if id != "" && l.holds.live != nil {
+		l.holds.saving.RLock()
+		defer l.holds.saving.RUnlock()
+		held = l.holds.end(l.key.sum(subject), id)
+	}
+	if added == 0 && !held {
+		return nil
 	}
 	s := l.lock(subject)
 	defer s.unlock()

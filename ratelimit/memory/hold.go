@@ -1,0 +1,141 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// Hold implements [engine.Holder]. A process that dies takes its usage with it, so that holds
+// matter to the file of [Open] alone: it does not have their units in fixed and calendar windows.
+// The records of [Limiter.Save] have them.
+func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter { return holder{l, id, lease} }
+
+// A holder is what Hold returns.
+type holder struct {
+	l     *Limiter
+	id    string
+	lease time.Duration
+}
+
+func (h holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	var d [1]ratelimit.Decision
+	err := h.TakeAll(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: cost}}, d[:])
+	return d[0], err
+}
+
+func (h holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if h.id == "" || h.lease < time.Second || h.lease > time.Hour {
+		return fmt.Errorf("%w: Hold needs an id, and a lease from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, h.id, h.lease)
+	}
+	if h.l.holds.live == nil {
+		return h.l.TakeAll(ctx, charges, decisions)
+	}
+	h.l.holds.saving.RLock()
+	defer h.l.holds.saving.RUnlock()
+	err := h.l.TakeAll(ctx, charges, decisions)
+	for i := range charges {
+		if err == nil && decisions[i].Allowed() {
+			h.l.holds.add(h.l.key.sum(charges[i].Subject), h.id, decisions[i])
+		}
+	}
+	return err
+}
+
+// holds are the charges of requests in progress that are held, of an engine with a file.
+type holds struct {
+	// saving is shared by what makes or settles held charges. A save locks it to find
+	// them as they are, while other requests go on.
+	saving sync.RWMutex
+
+	mu    sync.Mutex
+	live  map[uint64]map[string]ratelimit.Decision // by account and id; nil without a file
+	ended map[uint64]bool                          // accounts of which a hold has ended during a save
+}
+
+func (h *holds) add(account uint64, id string, d ratelimit.Decision) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.live[account] == nil {
+		h.live[account] = map[string]ratelimit.Decision{}
+	}
+	h.live[account][id] = d
+}
+
+// end ends a hold, and reports whether there was one.
+func (h *holds) end(account uint64, id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, found := h.live[account][id]
+	if delete(h.live[account], id); len(h.live[account]) == 0 {
+		delete(h.live, account)
+	}
+	if found && h.ended != nil {
+		h.ended[account] = true
+	}
+	return found
+}
+
+// saved yields the records of all keys, and then those of some accounts once more, which count:
+// without what is held then. Of a hold that ended meanwhile the first record may have had what
+// was held, and not what it was settled at.
+func (l *Limiter) saved() iter.Seq[[]Record] {
+	return func(yield func([]Record) bool) {
+		l.holds.saving.Lock()
+		l.holds.ended = map[uint64]bool{}
+		l.holds.saving.Unlock()
+		for portion := range l.portions(false) {
+			if !yield(portion) {
+				return
+			}
+		}
+		yield(l.withoutHolds())
+	}
+}
+
+func (l *Limiter) withoutHolds() (records []Record) {
+	h := &l.holds
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	for account := range h.live {
+		h.ended[account] = true
+	}
+	for account := range h.ended {
+		records = append(records, l.withoutHeld(account, h.live[account]))
+	}
+	h.ended = nil
+	return records
+}
+
+// withoutHeld returns the record of an account without the units of some charges. Those of smooth
+// quotas stay.
+func (l *Limiter) withoutHeld(account uint64, held map[string]ratelimit.Decision) Record {
+	s := l.lockKey(account)
+	defer s.unlock()
+	s.freeze()
+	s.unfreeze() // what follows changes a copy of the account
+	for _, d := range held {
+		for i := range engine.Of(d.Plan).Len() {
+			if kindOf(d.Plan, i).IsSmooth() {
+				d.States[i].Reset = 0
+			}
+		}
+		s.adjust(&d, -min(d.Cost, fixedwindow.MaxUnits))
+	}
+	if s.account.n == 0 { // it was reset, or its windows have ended
+		return Record{Key: account}
+	}
+	slot, _ := s.slot()
+	r := s.encode(slot, slot.mark(stored, 0))
+	r.Data = s.account.encode(s.key.dataHead(account))
+	return r
+}
