@@ -45,7 +45,7 @@ func (o *once) Adjust(ctx context.Context, subject string, d *ratelimit.Decision
 			defer o.mu.Unlock()
 			delete(o.made, id)
 		})
-		if err := o.engine.Adjust(ctx, subject, d, units, id); err != nil {
+		if err := o.adjust(ctx, subject, d, units, id); err != nil {
 			return err
 		}
 	}
@@ -152,6 +152,26 @@ func TestIdsAreForgotten(t *testing.T) {
 			r.wantUsed(fmt.Sprint("settled at ", test.units, ", and repeated after ", test.away), r.shared.engine, "a", daily, test.want)
 		})
 	}
+}
+
+// So it is when the primary is first asked by a merge, whose answers are lost.
+func TestIdsOfMergesAreForgotten(t *testing.T) {
+	remembering(t, failover.Options{}, first(0), func(r *rig, o *once) {
+		loses := func(loses func(int) bool) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.loses = loses
+		}
+		d := r.takeN("a", daily, 100)
+		r.lose()
+		r.adjust("a", &d, 70)
+		loses(func(int) bool { return true })
+		r.shared.set(nil)
+		time.Sleep(time.Hour)
+		loses(first(0))
+		r.regain()
+		r.wantUsed("given back once", r.shared.engine, "a", daily, "70/24h0m0s")
+	})
 }
 
 // A refund of usage that is being charged waits for the charge, so that it finds what

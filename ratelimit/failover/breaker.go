@@ -99,11 +99,10 @@ const outcomes = 64
 // circuit is the breaker's rules: states and arithmetic, without a clock, a lock
 // or a goroutine. The caller says what happened and when.
 //
-// One stall of the primary, or of this process, fails every call that is in
-// flight, and so does one broken connection. Failures that overlap therefore count
-// as one: a failure counts only if its call began after the last failure that
-// counted was known. Each failure that does not count keeps one success from
-// counting, so that the share of failures stays the same.
+// One stall of the primary, or of this process, fails every call that is in flight, and so does one
+// broken connection. Failures that overlap therefore count as one: a failure counts only if its
+// call began after the last failure that counted was known. Each failure that does not count keeps
+// one success from counting, so that the share of failures stays the same.
 type circuit struct {
 	consecutive, recent    int           // failures that open it: in a row, and of the last 64
 	minBackoff, maxBackoff time.Duration // the shortest and the longest wait before a probe or a merge
@@ -124,9 +123,8 @@ type circuit struct {
 	refusal error
 }
 
-// report records the outcome of a call that began in the given epoch, and reports
-// whether that opens the circuit. The outcome of a call that began before the
-// last change is ignored.
+// report records the outcome of a call that began in the given epoch, and reports whether that
+// opens the circuit. The outcome of a call that began before the last change is ignored.
 func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) {
 	switch {
 	case c.open || epoch < c.changed:

@@ -18,22 +18,26 @@ import (
 // have done the same.
 var ErrLocalOnly = errors.New("done in this process only, as far as is known; repeat it when the primary is back")
 
-// Reset forgets subject: its usage, strikes and ban, and what the journal holds of it. It waits
-// for the primary for at most a second, or the budget if that is longer, and so do Ban, Unban
-// and Bans.
+// Reset forgets subject: its usage, strikes and ban, and what the journal holds of it. It waits for
+// the primary for at most a second, or the budget if that is longer, and so do Ban, Unban and Bans.
 //
 // If the primary fails or the circuit is open, the error of Reset, Ban and Unban wraps
 // [ErrLocalOnly] if there is a local engine, and otherwise [ratelimit.ErrUnavailable] alone.
 // Concurrent calls about one subject may take effect in another order here than at the
 // primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	type resetter interface {
+	return change(ctx, l, "reset", subject, func(ctx context.Context, engine interface {
 		Reset(context.Context, string) error
-	}
-	return change(ctx, l, "reset", subject, func(ctx context.Context, engine resetter) error {
+	}) error {
 		err := engine.Reset(ctx, subject)
 		if err == nil {
 			l.journal.forget(subject) // merged later, it would undo the reset
+			l.holds.Range(func(h, here any) bool {
+				if h.(hold).subject == subject && here == true {
+					l.holds.Delete(h)
+				}
+				return true
+			})
 		}
 		return err
 	})
@@ -79,7 +83,7 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, do fun
 	}
 	failure, err := command(ctx, l, what, do)
 	switch {
-	case err != nil || l.mirror.local == nil:
+	case err != nil || l.local == nil:
 		return err
 	case failure != nil:
 		return fmt.Errorf("failover: %s: %w: %w", what, ErrLocalOnly, failure)
@@ -102,21 +106,21 @@ func command[C any](ctx context.Context, l *Limiter, what string, do func(contex
 		return nil, err
 	}
 	failure = l.refusal(err)
-	if l.mirror.local == nil {
+	if l.local == nil {
 		return failure, failure
 	}
 	return failure, do(ctx, local)
 }
 
 // both returns the primary and the local engine, if there is one, with a
-// capability. If one lacks it the error wraps [errors.ErrUnsupported].
+// capability. If one lacks it the error wraps [ratelimit.ErrInvalid] and [errors.ErrUnsupported].
 func both[C any](l *Limiter, what string) (primary, local C, err error) {
 	primary, ok := l.primary.(C)
-	if ok && l.mirror.local != nil {
+	if ok && l.local != nil {
 		local, ok = l.opts.Local.(C)
 	}
 	if !ok {
-		err = fmt.Errorf("failover: %s: %w", what, errors.ErrUnsupported)
+		err = fmt.Errorf("failover: %w: %s: %w", ratelimit.ErrInvalid, what, errors.ErrUnsupported)
 	}
 	return primary, local, err
 }
@@ -124,17 +128,14 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 // Adjust implements [engine.Adjuster], within the budget. Without [Options.Local] the
 // error wraps [ratelimit.ErrUnavailable] if the primary does not make the adjustment.
 //
-// With it, if the primary does not answer, or the circuit is open, the local engine makes
-// the adjustment, and the primary makes it later, except in smooth quotas. If the answer of
-// the primary was lost, or ctx has ended before it came, the whole call is repeated with the
-// same id, and made once. If the journal has no room, nothing is adjusted here, and the
-// error wraps [ratelimit.ErrUnavailable]; the primary may have made the adjustment if its answer
-// was lost. When the primary has added units, the local engine learns
-// with Peek what the subject has used, which may take a second budget.
+// With it, if the primary does not answer, or the circuit is open, the local engine makes the
+// adjustment, and the primary makes it later, except in smooth quotas. If the answer of the primary
+// was lost, or ctx has ended before it came, the whole call is repeated with the same id, and made
+// once. If the journal has no room, nothing is adjusted here, and the error wraps
+// [ratelimit.ErrUnavailable]; the primary may have made the adjustment if its answer was lost.
 //
-// The primary alone remembers ids: with a local engine do not repeat a call that returned
-// nil.
-func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+// The primary alone remembers ids: with a local engine do not repeat a call that returned nil.
+func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) (err error) {
 	primary, local, err := both[engine.Adjuster](l, "adjust")
 	if err != nil {
 		return err
@@ -143,46 +144,49 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
-	if added == 0 {
+	if added == 0 && (id == "" || !d.Allowed()) {
 		return nil
 	}
-	id = cmp.Or(id, rand.Text())
-	got, sent := unsent, false
+	made, held := l.holds.LoadAndDelete(hold{subject, id})
+	defer func() {
+		if err != nil && held {
+			l.holds.Store(hold{subject, id}, made) // the call may be repeated
+		}
+	}()
+	c := call{d: *d, cost: units, id: cmp.Or(id, rand.Text())}
+	here := made == true
+	if here { // the primary has not charged it, or holds it for the lease alone
+		c.d.Cost, c.id = 0, rand.Text()
+	}
+	got := unsent
 	if !l.Open() {
 		got, err = within(ctx, l.opts.Budget, func(ctx context.Context) error {
 			if err := l.journal.bring(ctx, subject); err != nil {
 				return err
 			}
-			sent = true
-			return primary.Adjust(ctx, subject, d, units, id)
+			c.sent = time.Now().UnixNano()
+			return primary.Adjust(ctx, subject, &c.d, units, c.id)
 		})
+	}
+	if c.sent == 0 && (here || !held) {
+		c.id = "" // nobody has used it; if it was sent, the same id makes the adjustment once
 	}
 	switch {
 	case got == answered:
-		l.follow(ctx, subject, d, units, added)
-		return nil
-	case errors.Is(err, ratelimit.ErrInvalid), got == rejected && (!sent || local == nil):
+	case errors.Is(err, ratelimit.ErrInvalid), got == rejected && (c.sent == 0 || local == nil):
 		return err // the caller's; if the adjustment was sent, the primary may have made it
 	case local == nil:
 		return l.refusal(err)
-	case !sent:
-		id = "" // nobody has used it; if it was sent, the same id makes the adjustment once
-	}
-	if err := l.journal.enter(subject, d, units, id); err != nil {
-		return err
-	}
-	l.keeper.start()
-	_ = local.Adjust(context.WithoutCancel(ctx), subject, d, units, "")
-	return nil
-}
-
-// follow has the local engine, if there is one, make an adjustment that the primary has made.
-func (l *Limiter) follow(ctx context.Context, subject string, d *ratelimit.Decision, units, added int64) {
-	switch {
-	case l.mirror.local == nil:
-	case added > 0:
-		_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
+	case here:
+		l.admit(subject, c)
 	default:
-		_ = l.mirror.local.Adjust(ctx, subject, d, units, "")
+		if err := l.journal.enter(subject, c); err != nil {
+			return err
+		}
+		l.keeper.start()
 	}
+	if local != nil {
+		_ = local.Adjust(context.WithoutCancel(ctx), subject, d, units, id)
+	}
+	return nil
 }

@@ -29,10 +29,9 @@
 // client with ContextTimeoutEnabled. A request that the primary charges after the budget, and
 // does not refund, is charged twice if the local engine admits it.
 //
-// An error that wraps [ratelimit.ErrInvalid] is not a failure of the primary, and the caller
-// always gets it. The end of the caller's context is not a failure either. When
-// ratelimit/redislimit says that a request fails because of its subject alone, or of one master
-// of a cluster, the local engine decides that request. The circuit stays closed for the others.
-// A panic of the primary while it is probed or charged from the journal is a failure; any other
-// panic reaches the caller.
+// An error that wraps [ratelimit.ErrInvalid] is not a failure of the primary, and the caller always
+// gets it. The end of the caller's context is not a failure either. When ratelimit/redislimit says
+// that a request fails because of its subject alone, or of one master of a cluster, the local
+// engine decides that request. The circuit stays closed for the others. A panic of the primary
+// while it is probed or charged from the journal is a failure; any other panic reaches the caller.
 package failover

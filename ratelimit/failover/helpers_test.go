@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,10 +31,21 @@ type shared struct {
 	engine *memory.Limiter
 	fault  atomic.Pointer[func(context.Context) error]
 	calls  atomic.Int64
+
+	mu    sync.Mutex
+	holds map[string]*held // by subject and id
+	lost  func() bool      // the answer to a held take; nil: none is
+}
+
+// A held is a charge that is held.
+type held struct {
+	subject string
+	d       ratelimit.Decision
+	ended   bool // by itself: the units were given back
 }
 
 func newShared(t testing.TB) *shared {
-	return &shared{engine: newEngine(t)}
+	return &shared{engine: newEngine(t), holds: map[string]*held{}}
 }
 
 func newEngine(t testing.TB) *memory.Limiter {
@@ -92,7 +104,67 @@ func (s *shared) Adjust(ctx context.Context, subject string, d *ratelimit.Decisi
 	if err := s.pass(ctx); err != nil {
 		return err
 	}
+	return s.adjust(ctx, subject, d, units, id)
+}
+
+// adjust makes an adjustment, of a hold as [engine.Holder] says.
+func (s *shared) adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.holds[subject+" "+id]
+	delete(s.holds, subject+" "+id)
+	if h != nil && h.ended {
+		anew := *d
+		anew.Cost, d = 0, &anew
+	}
 	return s.engine.Adjust(ctx, subject, d, units, id)
+}
+
+// Hold returns a view that makes charges in order.
+func (s *shared) Hold(id string, _ time.Duration) ratelimit.Limiter { return holder{s, id} }
+
+type holder struct {
+	s  *shared
+	id string
+}
+
+func (h holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d, err := h.s.Take(ctx, subject, plan, cost)
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	if err == nil && d.Allowed() {
+		h.s.holds[subject+" "+h.id] = &held{subject: subject, d: d}
+	}
+	if err == nil && h.s.lost != nil && h.s.lost() {
+		return ratelimit.Decision{}, errLost
+	}
+	return d, err
+}
+
+func (h holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return engine.TakeInOrder(ctx, h, charges, decisions)
+}
+
+// Adjust gives back what TakeInOrder has charged.
+func (h holder) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
+	return h.s.adjust(ctx, subject, d, units, h.id)
+}
+
+func (h holder) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	return h.s.Peek(ctx, subject, plan)
+}
+
+// endHolds ends the holds by themselves, as if their processes had died.
+func (s *shared) endHolds(t testing.TB) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.holds {
+		if !h.ended {
+			must(t, s.engine.Adjust(ctx, h.subject, &h.d, 0, ""))
+			h.ended = true
+		}
+	}
 }
 
 func (s *shared) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {

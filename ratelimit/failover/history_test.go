@@ -43,6 +43,8 @@ func TestHistoriesThroughOutages(t *testing.T) {
 			loses := func(int) bool { return lossy.Load() && answers.IntN(3) == 0 }
 			opts := failover.Options{OnChange: func(error) {}}
 			remembering(t, opts, loses, func(r *rig, _ *once) {
+				taken := rand.New(rand.NewPCG(uint64(seed), 2))
+				r.shared.lost = func() bool { return lossy.Load() && taken.IntN(3) == 0 }
 				h := &outages{rig: r, random: random, model: enginetest.NewModel(time.Now)}
 				for range 12 {
 					h.rest()
@@ -55,8 +57,14 @@ func TestHistoriesThroughOutages(t *testing.T) {
 					}
 					h.steps(random.IntN(40))
 					lossy.Store(false)
+					if random.IntN(2) > 0 {
+						h.settleHolds()
+					}
 					h.log("regain")
 					h.regain()
+					h.settleHolds()
+					h.shared.endHolds(t) // of takes whose answer was lost
+					time.Sleep(time.Second)
 					if h.compare(); t.Failed() {
 						t.Fatalf("after\n%s", strings.Join(h.lines[max(len(h.lines)-60, 0):], "\n"))
 					}
@@ -72,12 +80,14 @@ type outages struct {
 	random   *rand.Rand
 	model    enginetest.Model
 	admitted []admission
+	ids      int
 	lines    []string
 }
 
 type admission struct {
 	subject string
 	d       ratelimit.Decision
+	id      string // under which it is held
 }
 
 func (h *outages) log(args ...any) {
@@ -101,12 +111,21 @@ func (h *outages) steps(n int) {
 			h.settle(&h.admitted[max(len(h.admitted)-1-h.random.IntN(12), 0)])
 		default:
 			subject, plan := string(rune('a'+h.random.IntN(2))), historyPlans[h.random.IntN(len(historyPlans))]
-			d := h.takeN(subject, plan, 1+h.random.Int64N(9))
-			h.log(d.Outcome, " ", subject, " ", d.Cost, " ", plan.Name())
+			a := admission{subject: subject}
+			var takes ratelimit.Limiter = h.Limiter
+			if h.random.IntN(2) > 0 {
+				h.ids++
+				a.id = fmt.Sprint("id", h.ids)
+				takes = h.Hold(a.id, time.Minute)
+			}
+			d, err := takes.Take(ctx, subject, plan, 1+h.random.Int64N(9))
+			must(h, err)
+			h.log(d.Outcome, " ", subject, " ", d.Cost, " ", plan.Name(), " ", a.id)
 			if d.Allowed() {
-				h.admitted = append(h.admitted, admission{subject, d})
+				a.d = d
+				h.admitted = append(h.admitted, a)
 				d.Cost = 0
-				h.tell(subject, &d, h.admitted[len(h.admitted)-1].d.Cost)
+				h.tell(subject, &d, a.d.Cost)
 			}
 		}
 	}
@@ -114,9 +133,19 @@ func (h *outages) steps(n int) {
 
 func (h *outages) settle(a *admission) {
 	units := h.random.Int64N(20) * h.random.Int64N(2)
-	h.log("settle ", a.subject, " ", a.d.Cost, " ", a.d.Plan.Name(), " at ", units)
+	h.log("settle ", a.subject, " ", a.d.Cost, " ", a.d.Plan.Name(), " ", a.id, " at ", units)
 	h.tell(a.subject, &a.d, units)
-	h.adjust(a.subject, &a.d, units)
+	must(h, h.Adjust(ctx, a.subject, &a.d, units, a.id))
+	a.d.Cost, a.id = units, ""
+}
+
+// settleHolds settles what is still held.
+func (h *outages) settleHolds() {
+	for i := range h.admitted {
+		if a := &h.admitted[i]; a.id != "" {
+			h.settle(a)
+		}
+	}
 }
 
 func (h *outages) tell(subject string, d *ratelimit.Decision, units int64) {

@@ -151,14 +151,15 @@ func TestCapabilities(t *testing.T) {
 			_, errPeek := l.Peek(ctx, "a", daily)
 			_, errUnban := l.Unban(ctx, "a")
 			_, errBans := l.Bans(ctx)
+			_, errHold := l.Hold("id", time.Minute).Take(ctx, "a", daily, 1)
 			for name, err := range map[string]error{
-				"Peek": errPeek, "Unban": errUnban, "Bans": errBans,
+				"Peek": errPeek, "Unban": errUnban, "Bans": errBans, "Hold": errHold,
 				"Reset":  l.Reset(ctx, "a"),
 				"Adjust": l.Adjust(ctx, "a", &d, 2, ""),
 				"Ban":    l.Ban(ctx, "a", time.Minute, ""),
 			} {
 				can := test.can || test.peeks && (name == "Peek" || name == "Adjust")
-				if errors.Is(err, errors.ErrUnsupported) == can || can && err != nil {
+				if errors.Is(err, errors.ErrUnsupported) == can || errors.Is(err, ratelimit.ErrInvalid) == can || can && err != nil {
 					t.Errorf("%s: got error %v, want support: %v", name, err, can)
 				}
 			}

@@ -1,11 +1,11 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math"
 	"slices"
@@ -26,7 +26,6 @@ type journal struct {
 	bound   int             // of entries
 	size    atomic.Int64    // the number of entries, to be read without the lock
 	lost    atomic.Uint64
-	warned  atomic.Bool // a loss of this outage was logged
 
 	mu      sync.Mutex
 	entries map[string]*entry // by subject
@@ -46,39 +45,41 @@ type entry struct {
 // A sum is what was charged to a fixed or calendar window, less what was given back.
 type sum struct {
 	window fixedwindow.Window
-	units  int64
+	added  int64
 }
 
-// A call is an adjustment that the primary may have made. It is repeated as it is, since the
-// primary takes another one with this id for a repetition.
+// A call is an adjustment that the primary may have made, or that ends a hold there. It is
+// repeated as it is, since the primary takes another one with this id for a repetition.
 type call struct {
-	d     ratelimit.Decision
-	units int64
-	id    string
-	ends  int64 // when the last of its windows does, or it may not be repeated, Unix seconds
+	d    ratelimit.Decision
+	cost int64 // the new one
+	id   string
+	sent int64 // when the primary was first asked, Unix nanoseconds; 0: it was not
+	ends int64 // when the last of its windows does, Unix seconds
+}
+
+// added is by how much the cost changes.
+func (c *call) added() int64 {
+	return min(c.cost, fixedwindow.MaxUnits) - min(c.d.Cost, fixedwindow.MaxUnits)
 }
 
 // idLasts is how long the primary surely remembers an id. After that a call that adds
 // units is repeated, and may count twice; one that gives back is not: what is in doubt counts.
 const idLasts = 9 * time.Minute
 
-func (j *journal) empty() bool { return j.size.Load() == 0 }
-
-// admit enters what the local engine admitted.
-func (j *journal) admit(subject string, d *ratelimit.Decision) {
-	made := *d
-	made.Cost = 0
-	if j.enter(subject, &made, d.Cost, "") == nil {
-		return
-	}
-	if j.lost.Add(1); !j.warned.Swap(true) {
-		slog.Warn("failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize", "JournalSize", j.bound)
-	}
+func (c *call) ended(now int64) bool {
+	forgotten := c.sent > 0 && now-c.sent >= int64(idLasts)
+	return c.ends <= fixedwindow.Seconds(now) || forgotten && c.added() < 0
 }
+
+func (j *journal) empty() bool { return j.size.Load() == 0 }
 
 // enter enters an adjustment if there is room. With an id it becomes a call; without one it is
 // added to the sums of its windows, and what it changes in smooth quotas is left out.
-func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id string) error {
+func (j *journal) enter(subject string, c call) error {
+	if c.id == "" && c.added() == 0 {
+		return nil
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now().UnixNano()
@@ -88,16 +89,22 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 	}
 	j.expire(e, now)
 	var space [2 * engine.MaxQuotas]fixedwindow.Window
-	windows := appendOpen(space[:0], d, now)
-	if e.empty() && (id != "" || len(windows) > 0) && !j.room(now) {
+	windows := appendOpen(space[:0], &c.d, now)
+	if e.empty() && (c.id != "" || len(windows) > 0) && !j.room(now) {
 		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)
 	}
-	if id != "" {
-		e.enter(call{*d, units, id, lastEnd(windows, d.Plan, now)}, now)
-	} else {
-		e.plan = d.Plan
+	if c.id != "" {
 		for _, w := range windows {
-			e.add(w, min(units, fixedwindow.MaxUnits)-min(d.Cost, fixedwindow.MaxUnits))
+			c.ends = max(c.ends, int64(w.End))
+		}
+		for i := range engine.Of(c.d.Plan).Len() { // of smooth quotas too
+			c.ends = max(c.ends, engine.Of(c.d.Plan).WindowEnd(i, now))
+		}
+		e.calls = append(e.calls, c)
+	} else {
+		e.plan = c.d.Plan
+		for _, w := range windows {
+			e.add(w, c.added())
 		}
 	}
 	j.settle(e)
@@ -106,26 +113,21 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 
 // settle has an entry in the journal if it holds anything. The journal is locked.
 func (j *journal) settle(e *entry) {
-	switch stands := j.entries[e.subject] == e; {
-	case !stands && !e.empty():
-		if j.entries == nil {
-			j.entries = map[string]*entry{}
-		}
+	if !e.empty() {
 		j.entries[e.subject] = e
-		j.size.Add(1)
-	case stands && e.empty():
-		if delete(j.entries, e.subject); len(j.entries) == 0 {
-			j.entries = nil // a map never shrinks
-		}
-		j.size.Add(-1)
+	} else if j.entries[e.subject] == e {
+		delete(j.entries, e.subject)
+	}
+	if j.size.Store(int64(len(j.entries))); j.empty() {
+		j.entries = map[string]*entry{} // a map never shrinks
 	}
 }
 
 // expire removes from an entry what has ended, and sums of zero. The journal is locked.
 func (j *journal) expire(e *entry, now int64) {
 	seconds := fixedwindow.Seconds(now)
-	e.calls = slices.DeleteFunc(e.calls, func(c call) bool { return c.ends <= seconds })
-	e.sums = slices.DeleteFunc(e.sums, func(s sum) bool { return int64(s.window.End) <= seconds || s.units == 0 })
+	e.calls = slices.DeleteFunc(e.calls, func(c call) bool { return c.ended(now) })
+	e.sums = slices.DeleteFunc(e.sums, func(s sum) bool { return int64(s.window.End) <= seconds || s.added == 0 })
 	j.settle(e)
 }
 
@@ -193,7 +195,7 @@ func (j *journal) merge(ctx context.Context, e *entry) (err error) {
 		return ctx.Err()
 	}
 	for c, ok := j.next(e); ok; c, ok = j.next(e) {
-		switch err := j.primary.Adjust(ctx, e.subject, &c.d, c.units, c.id); {
+		switch err := j.primary.Adjust(ctx, e.subject, &c.d, c.cost, c.id); {
 		case errors.Is(err, ratelimit.ErrInvalid):
 			j.lost.Add(1)
 		case err != nil:
@@ -215,6 +217,7 @@ func (j *journal) next(e *entry) (c call, ok bool) {
 	if len(e.calls) == 0 {
 		e.seal(now)
 	}
+	e.calls[0].sent = cmp.Or(e.calls[0].sent, now)
 	return e.calls[0], true
 }
 
@@ -254,39 +257,28 @@ func (j *journal) mergeAll(ctx context.Context) {
 func (e *entry) empty() bool { return len(e.calls)+len(e.sums) == 0 }
 
 // add adds units to the sum of a window.
-func (e *entry) add(w fixedwindow.Window, units int64) {
+func (e *entry) add(w fixedwindow.Window, added int64) {
 	i := slices.IndexFunc(e.sums, func(s sum) bool { return s.window == w })
 	if i < 0 {
 		i, e.sums = len(e.sums), append(e.sums, sum{window: w})
 	}
 	s := &e.sums[i]
-	s.units = min(max(s.units+units, -fixedwindow.MaxUnits), fixedwindow.MaxUnits)
+	s.added = min(max(s.added+added, -fixedwindow.MaxUnits), fixedwindow.MaxUnits)
 }
 
 // seal makes a call of the first sum and those that are equal to it: mostly of all.
 func (e *entry) seal(now int64) {
 	c := call{d: ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: e.plan, Time: now}, id: rand.Text()}
-	units, windows := e.sums[0].units, c.d.Receipt.Others[:0]
+	added, windows := e.sums[0].added, c.d.Receipt.Others[:0]
 	e.sums = slices.DeleteFunc(e.sums, func(s sum) bool {
-		if s.units != units || len(windows) == cap(windows) {
+		if s.added != added || len(windows) == cap(windows) {
 			return false
 		}
 		windows = append(windows, s.window)
 		c.ends = max(c.ends, int64(s.window.End))
 		return true
 	})
-	if units > 0 {
-		c.units = units
-	} else {
-		c.d.Cost = -units
-	}
-	e.enter(c, now)
-}
-
-func (e *entry) enter(c call, now int64) {
-	if c.units < c.d.Cost {
-		c.ends = min(c.ends, fixedwindow.Seconds(now+int64(idLasts)))
-	}
+	c.cost, c.d.Cost = max(added, 0), max(-added, 0)
 	e.calls = append(e.calls, c)
 }
 
@@ -304,15 +296,4 @@ func appendOpen(all []fixedwindow.Window, d *ratelimit.Decision, now int64) []fi
 		}
 	}
 	return all
-}
-
-// lastEnd returns when the last of these windows and of a plan's windows ends, in Unix seconds.
-func lastEnd(windows []fixedwindow.Window, p *ratelimit.Plan, now int64) (last int64) {
-	for _, w := range windows {
-		last = max(last, int64(w.End))
-	}
-	for i := range engine.Of(p).Len() {
-		last = max(last, engine.Of(p).WindowEnd(i, now))
-	}
-	return last
 }

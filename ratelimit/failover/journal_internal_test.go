@@ -8,6 +8,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 var must = testcheck.NoError
@@ -17,10 +18,10 @@ func TestAnswerAfterTheEndOfAWindow(t *testing.T) {
 	minute := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 	day := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(100))
 	synctest.Test(t, func(t *testing.T) {
-		j := journal{bound: 1024}
+		j := journal{bound: 1024, entries: map[string]*entry{}}
 		enter := func(p *ratelimit.Plan, id string) {
 			d := engine.Uncounted(p, 0, time.Now())
-			must(t, j.enter("a", &d, 3, id))
+			must(t, j.enter("a", call{d: d, cost: 3, id: id}))
 		}
 		enter(minute, "ends")
 		enter(day, "stays")
@@ -33,4 +34,30 @@ func TestAnswerAfterTheEndOfAWindow(t *testing.T) {
 			t.Errorf("after the answer to %q the next call is %q, want stays", sent.id, next.id)
 		}
 	})
+}
+
+// What is known of a hold is forgotten when it is settled.
+func TestHoldsAreForgotten(t *testing.T) {
+	day := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(100))
+	primary, err := memory.New(memory.Options{})
+	must(t, err)
+	local, err := memory.New(memory.Options{})
+	must(t, err)
+	l, err := New(primary, Options{Local: local, Budget: time.Minute})
+	must(t, err)
+	defer l.Close()
+	for _, want := range []int{1, 0} {
+		d := engine.Uncounted(day, 1, time.Now())
+		if want > 0 {
+			_, err = l.Hold("id", time.Minute).Take(t.Context(), "a", day, 1)
+		} else {
+			err = l.Adjust(t.Context(), "a", &d, 1, "id")
+		}
+		must(t, err)
+		known := 0
+		l.holds.Range(func(any, any) bool { known++; return true })
+		if known != want {
+			t.Errorf("%d holds are known, want %d", known, want)
+		}
+	}
 }

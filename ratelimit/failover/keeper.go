@@ -59,7 +59,7 @@ func (k *keeper) run() {
 		woken, until := roused, time.After(rest)
 		idle := k.l.journal.empty() && !k.l.Open()
 		if idle {
-			k.l.journal.warned.Store(false) // the outage is over
+			k.l.warned.Store(false) // the outage is over
 			woken, until = k.work, nil
 		}
 		select {
@@ -141,10 +141,9 @@ func (k *keeper) merge() (merged bool) {
 	return merged
 }
 
-// Close ends the goroutine that probes and merges, if it runs. If the circuit is
-// closed it then merges what is left. It takes at most two seconds, or two budgets if
-// they are longer, and waits for a call of OnChange that has begun. An error says how
-// many subjects are not merged.
+// Close ends the goroutine that probes and merges, if it runs. If the circuit is closed it then
+// merges what is left. It takes at most two seconds, or two budgets if they are longer, and waits
+// for a call of OnChange that has begun. An error says how many subjects are not merged.
 //
 // Requests can still be decided, but a circuit that is open or opens then stays open,
 // and OnChange is called no more.

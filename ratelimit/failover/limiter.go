@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,19 +14,21 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// A Limiter asks a shared engine, the primary, for each decision. If the primary does
-// not decide, [Options.Local] does. It is made by [New], and may be used by any number
-// of goroutines. From the first failure of the primary on it has a goroutine of its own, which
-// [Limiter.Close] ends.
+// A Limiter asks a shared engine, the primary, for each decision. If the primary does not decide,
+// [Options.Local] does. It is made by [New], and may be used by any number of goroutines. From the
+// first failure of the primary on it has a goroutine of its own, which [Limiter.Close] ends.
 type Limiter struct {
 	primary ratelimit.Limiter
+	local   localEngine // nil: there is none
 	opts    Options
 
 	breaker   breaker
 	journal   journal
-	mirror    mirror
+	mirroring sync.Mutex // one for all subjects: the primary decides less often than local answers
 	keeper    keeper
+	holds     sync.Map // of requests in progress: whether the local engine made the charge, by hold
 	fallbacks atomic.Uint64
+	warned    atomic.Bool // a loss of this outage was logged
 }
 
 // New returns a Limiter whose circuit is closed. It does not call the primary.
@@ -42,8 +46,10 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{primary: primary, opts: opts, mirror: mirror{local: local}}
-	l.journal.primary, l.journal.bound = adjuster, opts.JournalSize
+	l := &Limiter{
+		primary: primary, opts: opts, local: local,
+		journal: journal{primary: adjuster, bound: opts.JournalSize, entries: map[string]*entry{}},
+	}
 	l.breaker.init(&l.opts)
 	l.keeper.init(l)
 	return l, nil
@@ -53,16 +59,7 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 // [Options.Local] does. Without it, and if it fails too, the error wraps [ratelimit.ErrUnavailable].
 // If ctx ends first, Take returns its error, and the request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
-		return d, err
-	}
-	var d [1]ratelimit.Decision
-	charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: cost}}
-	err := l.decide(ctx, charges, d[:], func(ctx context.Context, decides ratelimit.Limiter) (err error) {
-		d[0], err = decides.Take(ctx, subject, plan, cost)
-		return err
-	})
-	return d[0], err
+	return taker{l: l, plain: true}.Take(ctx, subject, plan, cost)
 }
 
 // Peek implements [engine.Peeker], with the budget and the fallback of Take.
@@ -75,7 +72,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	}
 	var d [1]ratelimit.Decision
 	charges := []ratelimit.Charge{{Subject: subject, Plan: plan}}
-	err := l.decide(ctx, charges, d[:], func(ctx context.Context, decides ratelimit.Limiter) (err error) {
+	err := taker{l: l, plain: true}.decide(ctx, charges, d[:], func(ctx context.Context, decides ratelimit.Limiter) (err error) {
 		d[0], err = decides.(engine.Peeker).Peek(ctx, subject, plan)
 		return err
 	})
@@ -87,29 +84,11 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 // MultiTaker itself is asked as [ratelimit.TakeAll] says; if the budget ends meanwhile,
 // what it has charged is given back in the background.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if err := engine.CheckAll(charges, decisions); err != nil {
-		return err
-	}
-	return l.decide(ctx, charges, decisions, func(ctx context.Context, decides ratelimit.Limiter) error {
-		return ratelimit.TakeAll(ctx, decides, charges, decisions)
-	})
+	return taker{l: l, plain: true}.TakeAll(ctx, charges, decisions)
 }
 
 // A decider has an engine make some decisions.
 type decider func(context.Context, ratelimit.Limiter) error
-
-// decide has an engine make the decisions: the primary, or the local one if it does not. After
-// an error the decisions are zero.
-func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) error {
-	got, err := l.ask(ctx, charges, decisions, do)
-	if got == unsent || got == failed {
-		err = l.fallBack(ctx, charges, decisions, do, err)
-	}
-	if err != nil {
-		clear(decisions)
-	}
-	return err
-}
 
 // A reply says what came of a call of the primary.
 type reply uint8
@@ -140,7 +119,7 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 	case answered:
 		l.breaker.succeeded(c.epoch)
 		for i := range charges {
-			l.mirror.update(ctx, charges[i].Subject, &decisions[i])
+			l.mirror(ctx, charges[i].Subject, &decisions[i])
 		}
 	case failed:
 		// After errUnmerged the primary was not called for this.
@@ -151,23 +130,14 @@ func (l *Limiter) ask(ctx context.Context, charges []ratelimit.Charge, decisions
 	return got, err
 }
 
-// fallBack has the local engine decide, since the primary did not, for a cause or as the
-// circuit is open. What it admits is entered into the journal.
-func (l *Limiter) fallBack(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider, cause error) error {
-	l.fallbacks.Add(1)
-	if l.mirror.local == nil {
-		return l.refusal(cause)
-	}
-	if err := do(ctx, l.opts.Local); err != nil || !decisions[engine.Deciding(decisions)].Allowed() {
-		return err
-	}
-	for i, c := range charges {
-		if c.Cost > 0 { // none of a Peek
-			l.journal.admit(c.Subject, &decisions[i])
-			l.keeper.start()
+// admit enters a charge that only the local engine has made into the journal, if there is room.
+func (l *Limiter) admit(subject string, c call) {
+	if c.d.Cost = 0; l.journal.enter(subject, c) != nil {
+		if l.journal.lost.Add(1); !l.warned.Swap(true) {
+			slog.Warn("failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize", "JournalSize", l.opts.JournalSize)
 		}
 	}
-	return nil
+	l.keeper.start()
 }
 
 var errTimeout = errors.New("no answer in time")

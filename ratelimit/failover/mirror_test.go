@@ -21,14 +21,14 @@ func TestMirror(t *testing.T) {
 		name string
 		run  func(r *rig)
 	}{
-		{"what was charged low there and settled high is used up here", func(r *rig) {
+		{"what was charged low there and settled high is used here, but for what was charged", func(r *rig) {
 			a, b := r.take("a", daily), r.take("a", daily)
 			r.adjust("a", &a, 300)
-			r.wantUsed("less than half", r.local, "a", daily, "0/24h0m0s")
+			r.wantUsed("less than half", r.local, "a", daily, "299/24h0m0s")
 			r.adjust("a", &b, 300)
 			r.lose()
 			r.take("a", daily)
-			r.wantUsed("with one more", r.local, "a", daily, "601/24h0m0s")
+			r.wantUsed("with one more", r.local, "a", daily, "599/24h0m0s")
 		}},
 		{"a refund there is one here", func(r *rig) {
 			d := r.takeN("a", daily, 600)

@@ -15,22 +15,18 @@ import (
 
 // Options are optional settings of a [Limiter]. The zero value works.
 type Options struct {
-	// Local is the engine that decides, under the same plans, while the primary does not.
-	// Nil means that nothing does: Take then returns an error that wraps
-	// [ratelimit.ErrUnavailable].
-	//
-	// Local is an embedded engine, which answers immediately. It is an [engine.Peeker] and an
-	// [engine.Adjuster], as the primary must be, and nothing else decides with it. To keep
-	// what it knows across restarts, save and load it; see package memory.
+	// Local is an embedded engine that decides, under the same plans, while the primary does not.
+	// Nil: Take then returns an error that wraps [ratelimit.ErrUnavailable]. It is an
+	// [engine.Peeker] and an [engine.Adjuster], as the primary must be, and nothing else decides
+	// with it. To keep what it knows across restarts, save and load it; see package memory.
 	//
 	// Each process decides alone. If it has seen the primary deny a subject, or the subject use
-	// half of a quota there, the local engine knows the usage and the ban. Any other subject
-	// starts from zero. So in one window, with what the primary admitted before, a process
-	// admits less than one and a half limits, and N processes less than N and a half. That
-	// bound holds for a subject whose plan does not change. Windows of another plan begin at
-	// zero here, and what is admitted here is not merged into windows that only the primary has
-	// open. What another process gives back, resets, unbans, or bans for a shorter time, the
-	// local engine does not learn.
+	// half of a quota there, the local engine knows the usage and the ban. Any other subject starts
+	// from zero. So in one window, with what the primary admitted before, a process admits less
+	// than one and a half limits, and N processes less than N and a half. That bound holds for a
+	// subject whose plan does not change. Windows of another plan begin at zero here, and what is
+	// admitted here is not merged into windows that only the primary has open. What another process
+	// gives back, resets, unbans, or bans for a shorter time, the local engine does not learn.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the fixed and
 	// calendar windows that were charged here and have not ended. That happens in the
@@ -49,19 +45,17 @@ type Options struct {
 	// Budget is how long a decision waits for the primary, 1ms to 1m; 0 means 50ms.
 	Budget time.Duration
 
-	// ConsecutiveFailures is how many failures in a row open the circuit, 1 to 64;
-	// 0 means 10. Failures that overlap in time count as one. 32 failures among the last
-	// 64 calls open it too.
+	// ConsecutiveFailures is how many failures in a row open the circuit, 1 to 64; 0 means 10.
+	// Failures that overlap in time count as one. 32 failures among the last 64 calls open it too.
 	ConsecutiveFailures int
 
-	// Backoff is how long after the circuit opened the primary is probed, 1ms to 1h; 0
-	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff, and
-	// an hour at most. Each wait is shortened at random by up to half, so that servers that
-	// lost the primary together do not return together. The first probe waits for a merge that
-	// began before, up to two seconds, or two budgets. A probe takes at most one unit for each of
-	// the subjects "failover:probe:0" to "failover:probe:15", under the quotas of the call that
-	// failed last. One decision closes the circuit, which is for an outage of all servers of the
-	// primary.
+	// Backoff is how long after the circuit opened the primary is probed, 1ms to 1h; 0 means 100ms.
+	// The wait doubles with each probe that fails, up to fifty times Backoff, and an hour at most.
+	// Each wait is shortened at random by up to half, so that servers that lost the primary
+	// together do not return together. The first probe waits for a merge that began before, up to
+	// two seconds, or two budgets. A probe takes at most one unit for each of the subjects
+	// "failover:probe:0" to "failover:probe:15", under the quotas of the call that failed last. One
+	// decision closes the circuit, which is for an outage of all servers of the primary.
 	Backoff time.Duration
 
 	// JournalSize is the largest number of subjects whose usage is held until it is merged, 1
@@ -120,8 +114,7 @@ type localEngine interface {
 	engine.Adjuster
 }
 
-// engines returns the primary and Options.Local as what each must be, or nils without
-// Local.
+// engines returns the primary and Options.Local as what each must be, or nils without Local.
 func (o *Options) engines(primary ratelimit.Limiter) (engine.Adjuster, localEngine, error) {
 	if o.Local == nil {
 		return nil, nil, nil

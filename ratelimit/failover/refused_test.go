@@ -29,7 +29,7 @@ func (p *picky) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 	if err := charge(ctx, subject); err != nil {
 		return err
 	}
-	return p.engine.Adjust(ctx, subject, d, units, id)
+	return p.adjust(ctx, subject, d, units, id)
 }
 
 // pick runs a test whose primary is picky.
