@@ -17,9 +17,10 @@ type operation struct {
 	cost    int64
 	length  time.Duration // of a ban
 	reason  string        // of a ban
-	change  *change       // of opAdd and opGiveBack, instead of plan and cost
+	change  *change       // of opAdd, opGiveBack and opRenew, instead of plan and cost
 	takes   *takes        // of opTakeAll, instead of what is about one subject
 	lease   *lease        // of opLease, beside plan and cost
+	holder  *holder       // of a request whose opTake or opTakeAll is held
 }
 
 // A change is one of what a charge costs.
@@ -27,13 +28,15 @@ type change struct {
 	charge ratelimit.Decision
 	units  int64  // to add, negative: to give back
 	id     string // Redis makes the change once for each id; empty: it does not remember it
+	hold   *hold  // that it settles, or renews; nil: none
+	total  int64  // units of the charge that it settles, with those that were charged before
 }
 
 // adjustment returns the operation that adds units to a charge or, if they are negative,
 // gives them back.
 func adjustment(subject string, charge *ratelimit.Decision, units int64, id string) operation {
-	op := operation{code: opAdd, subject: subject, change: &change{*charge, units, id}}
-	if units < 0 {
+	op := operation{code: opAdd, subject: subject, change: &change{charge: *charge, units: units, id: id}}
+	if units <= 0 {
 		op.code = opGiveBack
 	}
 	return op
@@ -41,12 +44,12 @@ func adjustment(subject string, charge *ratelimit.Decision, units int64, id stri
 
 // shared reports whether callers with equal operations can share an answer.
 func (op *operation) shared() bool {
-	return op.code == opTake || op.code == opPeek || op.code == opTakeAll
+	return op.holder == nil && (op.code == opTake || op.code == opPeek || op.code == opTakeAll)
 }
 
 // equal reports whether two operations do the same.
 func (op *operation) equal(other *operation) bool {
-	if op.takes != nil && other.takes != nil {
+	if op.takes != nil && other.takes != nil && op.holder == other.holder {
 		return slices.Equal(op.takes.charges, other.takes.charges)
 	}
 	return *op == *other
@@ -129,13 +132,13 @@ func (g *group) seal() bool {
 }
 
 // finish gives the callers the answer. It returns how many requests were granted
-// after the deadline of their caller.
+// after the deadline of their caller, and are not held.
 func (g *group) finish() (late int32) {
 	for c := g.first; c != nil; {
 		next, place := c.next, c.place // the caller may reuse the call
 		if c.state.move(sent, answered) {
 			c.ready <- struct{}{}
-		} else if c.state.Load() == expired && (g.code == opTake || g.code == opTakeAll || g.code == opLease) && place < g.granted {
+		} else if c.state.Load() == expired && g.holder == nil && (g.code == opTake || g.code == opTakeAll || g.code == opLease) && place < g.granted {
 			late++
 		}
 		c = next

@@ -165,3 +165,32 @@ func names(n int) []string {
 	}
 	return names
 }
+
+// BenchmarkServerHold measures a request whose cost is settled, held and not: server-µs is of
+// both calls, ns/op what the request waits for if it comes alone.
+func BenchmarkServerHold(b *testing.B) {
+	client := clientOf(b, redistest.Start(b))
+	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1<<31), ratelimit.PerDay(1<<31))
+	for _, held := range []bool{false, true} {
+		b.Run(fmt.Sprintf("held=%t", held), func(b *testing.B) {
+			l, subject := newLimiter(b, client), names(1)[0]
+			request := func(i int) {
+				id, view := fmt.Sprintf("%026d", i), ratelimit.Limiter(l)
+				if held {
+					view = l.Hold(id, time.Minute)
+				}
+				d, err := view.Take(ctx, subject, plan, 100)
+				must(b, err)
+				must(b, l.Adjust(ctx, subject, &d, 70, id))
+			}
+			request(-1)
+			must(b, client.ConfigResetStat(ctx).Err())
+			b.ResetTimer()
+			for i := range b.N {
+				request(i)
+			}
+			b.StopTimer()
+			b.ReportMetric(2*evalTime(b, client), "server-µs")
+		})
+	}
+}

@@ -47,7 +47,7 @@ func (s *sender) pack(groups []*group) (cmds []*command) {
 	var c class
 	var cmd *command // of the class; nil: none
 	for _, g := range groups {
-		if g.index != indexNotNeeded || g.change != nil {
+		if g.index != indexNotNeeded || g.change != nil || g.holder != nil {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
 		}

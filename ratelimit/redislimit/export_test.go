@@ -143,3 +143,31 @@ func WarnOfEviction(l *Limiter, c *redis.Client) error {
 
 // MinuteAfterEviction lets a minute pass since then.
 func MinuteAfterEviction(l *Limiter) { l.sender.asked.Store(0) }
+
+// Die forgets what an engine holds, as if its process died.
+func Die(l *Limiter) {
+	l.holds.Range(func(_, h any) bool { h.(*hold).forget(); return true })
+}
+
+// Renew has an engine renew what it holds.
+func Renew(l *Limiter) (err error) {
+	l.holds.Range(func(_, value any) bool {
+		if h := value.(*hold); h.settled.Load() == 0 {
+			_, _, err = l.do(context.Background(), operation{code: opRenew, subject: h.subject, change: &change{hold: h}})
+		}
+		return err == nil
+	})
+	return err
+}
+
+// HoldsKey returns the name of the key of what is held of a subject.
+func HoldsKey(l *Limiter, subject string) string {
+	return l.sender.keys.holds(partition(subject), subject)
+}
+
+// Holding returns a function that has an engine hold what it holds now for a request: as if the
+// answer to what it did meanwhile was lost.
+func Holding(l *Limiter, subject, id string) func() {
+	h := l.held(id, subject)
+	return func() { l.holds.Store(holdKey{id, subject}, h) }
+}

@@ -76,6 +76,12 @@ end
 local others, group = nil, 4 -- groups that are left to operations.lua
 if apart then return table.concat(out) .. 'c' end
 
+local due = false -- leases of holds have ended
+for k = 1, held and subjects or 0 do
+  local first = call('ZREVRANGE', KEYS[#KEYS - subjects + k], -1, -1, 'WITHSCORES')
+  due = due or first[1] and first[2] + 0 <= now
+end
+
 local uses = {0, 0, 0, 0} -- of the subject at hand, by quota, after the takes
 -- Of the takes of a group: the answers up to the values, the values after the takes, when
 -- the keys expire (0: as before), and which takes are refused. And of subjects: when the
@@ -97,7 +103,7 @@ while takes and at <= last do
     local high, low = byte(counts, 2 * at - 1, 2 * at)
     requests = high * 256 + low
   end
-  local known, any_refused, partly, answer = not named, false, false, nil
+  local known, any_refused, partly, answer = not named and not due, false, false, nil
   for m = 1, members do
     k = at
     if grouped then
@@ -376,4 +382,22 @@ if grouped then
     end
   end
 end
-if takes and not others then return table.concat(out) end
+
+-- hold enters the hold of what subject k was charged, whose value is v.
+local hold = held and function(k, v)
+  local score, n = now + byte(held, 2) * 256 + byte(held, 3) + 1, (#v % 12 == 9 and #v - 21 or #v) / 12
+  while n > 0 and byte(v, 8 * n - 7) >= 128 do n = n - 1 end -- smooth quotas, and second entries
+  local last = score
+  for i = 8, 8 * n, 8 do
+    local a, b, c, d = byte(v, i - 3, i)
+    local ending = ((a * 256 + b) * 256 + c) * 256 + d
+    if ending > last then last = ending end
+  end
+  local holds, id = KEYS[#KEYS - subjects + k], sub(held, 14 * subjects + 4)
+  call('ZADD', holds, score, sub(held, 14 * k - 10, 14 * k + 3) .. char(n) .. sub(v, 1, 8 * n) .. id)
+  call('EXPIREAT', holds, last + AFTERLIFE)
+end
+if takes and not others then
+  for k = 1, hold and byte(out[5]) == 97 and subjects or 0 do hold(k, grouped and values[k] or sub(out[5], 3)) end
+  return table.concat(out)
+end

@@ -5,7 +5,9 @@
 --
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
---          mark follows. Last, for x, a lease, and r of a smooth quota, comes the subject's
+--          mark follows. The holds of the subject follow for h, for a change that settles
+--          one, and, in the same order, for each subject of takes that are held. Last,
+--          for x, a lease, and r of a smooth quota, comes the subject's
 --          note: the generation of its usage 4, which a reset changes, and until when that
 --          matters 4; then for each smooth quota to which units were given back its length 4,
 --          the number of Returns of package gcra 1, and of each the four times 8
@@ -36,13 +38,18 @@
 --            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its
 --                          reason, which may be empty
 --            u  unban, x  reset, s  show: nothing
+--            h  renew a hold: the lease 2 (seconds)
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
+--          If what one request takes is held: a byte 255, the lease 2 (seconds), for each
+--          subject the front of the operation r that gives it back, up to quotas, which is 0,
+--          and the id of the request
 --          For a lease: the most units of the share 8, how many requests are refused if
 --          one is 2, and 1 if the lease makes one, or 0, 1; then, to give back what is left
 --          of another lease, its generation 4 and the operation r
 -- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, a lease, and
---          takes that were answered "i". For a change that is marked: not empty. For a
---          take that cannot have the index: empty; it then starts no ban.
+--          takes that were answered "i". For a change that is marked: not empty. For one that
+--          settles a hold: empty, then the hold, and the units of the request. For h: the hold.
+--          For a take that cannot have the index: empty; it then starts no ban.
 --
 -- The reply is the server's time, seconds and microseconds in decimal with a space after
 -- each, and for each subject, and each take of each group, a letter and what comes with it:
@@ -88,6 +95,12 @@
 -- If a ban by hand has a reason of its own, the value begins with a byte 255, which no
 -- length begins with, the length of the reason 1, and the reason.
 --
+-- The holds of a subject are a sorted set. The score of one is when its lease ends, rounded up.
+-- It is the operation r that gives back what was charged, and the id of the request. When the lease
+-- has ended, the next take that is held does so, and the hold stays as one that has ended. The
+-- windows of the operation are the first entries of the subject's value after the charge: not those
+-- of smooth quotas, and not second ones.
+--
 -- A calendar quota, which is by month or by day in a time zone, has a length that
 -- stands in for those of its windows: DAY or MONTH. Where they begin and end is sent
 -- with the operation: five times at which one ends and the next begins. The server's
@@ -130,8 +143,10 @@ local BY_HAND = 2147483648
 local arg, counts = ARGV[1], ARGV[2] or ''
 local op = sub(arg, 1, 1)
 local named, grouped = ARGV[3], op == 'm'
-local subjects = #KEYS -- if names are given, half of it, or one
-if named then subjects = grouped and subjects / 2 or 1 end
+local held = byte(counts) == 255 and counts
+if held then counts = '' end
+local subjects = 1
+if grouped or not named then subjects = #KEYS / (1 + (named and 1 or 0) + (held and 1 or 0)) end
 local time = call('TIME')
 local now = time[1] + 0
 local fraction = time[2] * SECOND / 1000000 -- of now, in 2^-32 seconds

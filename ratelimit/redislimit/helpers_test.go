@@ -139,7 +139,7 @@ end
 local function by_clock(call)
   return function(command, key, ...)
     local args, at, is_new = {...}, nil, false
-    if command == 'EXPIREAT' then return call('ZADD', expiries(key), args[1], key) end
+    if command == 'EXPIREAT' then return call('ZADD', expiries(key), args[2] or 'CH', args[1], key) end
     for i = 1, #args do
       is_new = is_new or args[i] == 'NX'
       if args[i] == 'EXAT' then at, args[i] = table.remove(args, i + 1), 'KEEPTTL' end

@@ -20,6 +20,7 @@ const maxName = 128
 //	prefix{tag}:subject   for a subject of at most maxName bytes
 //	prefix{tag}#digest    for a longer one, SHA-256 in hexadecimal
 //	prefix{tag}           for the index of bans
+//	prefix{tag}+...       for what is held of a subject: as its key goes on after the tag
 //	prefix{tag}!digest    for the mark of a charge that was made, and for a subject's note
 //
 // The prefix has no brace, so that the first ones are those of the tag whatever
@@ -60,6 +61,11 @@ func (k *keys) mark(partition int, subject, mark string) string {
 	of := sha256.Sum256([]byte(subject))
 	digest := sha256.Sum256(append(of[:], mark...))
 	return k.index(partition) + "!" + hex.EncodeToString(digest[:16])
+}
+
+func (k *keys) holds(partition int, subject string) string {
+	index := k.index(partition)
+	return index + "+" + k.subject(partition, subject)[len(index):]
 }
 
 func (k *keys) index(partition int) string { return k.indexes[partition] }

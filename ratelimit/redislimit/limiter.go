@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -55,6 +58,9 @@ type Limiter struct {
 	masters *masters
 	sender  *sender
 	calls   sync.Pool // of *call
+
+	holds    sync.Map    // of this process, *hold by holdKey
+	renewing atomic.Bool // renewAll will run
 }
 
 var _ interface {
@@ -64,6 +70,7 @@ var _ interface {
 	Reset(ctx context.Context, subject string) error
 	engine.Adjuster
 	engine.Leaser
+	engine.Holder
 	engine.Banner
 } = (*Limiter)(nil)
 
@@ -129,15 +136,23 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 
 // Take implements [ratelimit.Limiter]. A decision that takes the server 2 µs takes 15 once 2^32
 // units or more of a window are used.
-func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return l.take(ctx, nil, subject, plan, cost)
+}
+
+// take is Take, of a holder unless h is nil.
+func (l *Limiter) take(ctx context.Context, h *holder, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
-	g, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost})
+	g, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost, holder: h})
 	if err != nil {
 		return d, err
 	}
-	return g.decision(plan, cost, place)
+	if d, err = g.decision(plan, cost, place); h != nil && d.Allowed() {
+		h.keep(subject, cost, g.bytes)
+	}
+	return d, err
 }
 
 // Peek implements [engine.Peeker].
@@ -160,14 +175,25 @@ const adjustAttempts = 4
 // 100 adjustments a second take 11 MB.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	added, err := engine.Adjustment(subject, d, units)
-	if added == 0 || err != nil {
+	if err != nil || !d.Allowed() {
 		return err
 	}
+	h := l.held(id, subject)
+	if added == 0 && h == nil {
+		return nil
+	}
 	op := adjustment(subject, d, added, id)
+	if h != nil {
+		h.settled.CompareAndSwap(0, time.Now().UnixNano())
+		op.change.hold, op.change.total = h, min(units, fixedwindow.MaxUnits)
+	}
 	for range adjustAttempts {
 		if _, _, err = l.do(ctx, op); err == nil || id == "" {
-			return err
+			break
 		}
+	}
+	if err == nil && h != nil {
+		h.forget()
 	}
 	return err
 }
@@ -183,6 +209,11 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 func (l *Limiter) do(ctx context.Context, op operation) (g *group, place int32, err error) {
 	if op.subject == "" {
 		return nil, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+	}
+	if op.holder != nil {
+		if err := op.holder.check(); err != nil {
+			return nil, 0, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err

@@ -78,6 +78,7 @@ local function decide(at)
     local front = take.letter == 'a' and 'a' or take.letter .. two(granted) .. two(take.limited)
     local charged = granted > 0 or take.letter ~= 's'
     answers[m] = answer(front, charged and store() or (value()))
+    if hold and granted > 0 then hold(m, values[m]) end
   end
   return table.concat(answers)
 end
@@ -154,26 +155,74 @@ local function change_bucket(length, spans)
   set_full(w, spans, plus(s, f, spans[1], spans[2]))
 end
 
--- change changes what a charge costs, once for each mark.
-local function change(k, v)
-  cost, quotas = eight(arg, 2), byte(arg, 14)
+local ENDED = 'x' -- in front of a hold
+
+-- change_subject changes what a charge to the subject at hand costs. With anew, so many units are
+-- added to fixed windows instead.
+local function change_subject(anew)
+  local smooth, fixed = op, op
+  cost, quotas = anew or eight(arg, 2), byte(arg, 14)
+  if anew then fixed = anew > 0 and 'a' or 'r' end
   local second, windows = number(arg, 10), byte(arg, 15)
   for q = 1, quotas do lengths[q] = number(arg, 8 * q + 8) end
-  if named and named ~= '' and not call('SET', KEYS[2], '', 'NX', 'EXAT', now + MARK_LASTS) then return v end
-  read_open(k)
   local bucket = 16 + 8 * windows -- where the spans of the next smooth quota are
   for p = 16, 8 + 8 * windows, 8 do
     local length, ending = number(arg, p), number(arg, p + 4)
     if length < SMOOTH then
+      op = fixed
       change_window(length, ending, second)
     else
+      op = smooth
       if ending > 0 then change_bucket(length, numbers(arg, bucket, 8)) end
       bucket = bucket + 32
     end
   end
+end
+
+-- change does so once for each mark, or each hold. What a hold that has ended gave back is
+-- charged anew.
+local function change(k, v)
+  local held, anew = ARGV[4], nil
+  if held then
+    if call('ZREM', KEYS[2], held) == 0 then
+      if call('ZREM', KEYS[2], ENDED .. held) == 0 then return v end
+      anew = ARGV[5] + 0
+    end
+  elseif named and named ~= '' and not call('SET', KEYS[2], '', 'NX', 'EXAT', now + MARK_LASTS) then
+    return v
+  end
+  read_open(k)
+  change_subject(anew)
   return store()
 end
 operations.a, operations.r = change, change
+
+-- A hold that has ended stays so.
+function operations.h(_, v)
+  local score = now + byte(arg, 2) * 256 + byte(arg, 3) + 1
+  call('ZADD', KEYS[2], 'XX', score, named)
+  call('EXPIREAT', KEYS[2], score + AFTERLIFE, 'GT')
+  return v
+end
+
+-- end_holds gives back what holds of subject k have charged whose leases have ended: a thousand
+-- of them at most.
+local function end_holds(k)
+  if not ours(k) then return end
+  local holds, before = KEYS[#KEYS - subjects + k], op
+  read_open(k)
+  op = 'r'
+  for _ = 1, 1000 do
+    local first = call('ZREVRANGE', holds, -1, -1, 'WITHSCORES')
+    if not first[1] or first[2] + 0 > now then break end
+    arg = first[1]
+    change_subject()
+    call('ZREM', holds, arg)
+    call('ZADD', holds, MAX_UNITS, ENDED .. arg)
+  end
+  store()
+  arg, op = ARGV[1], before
+end
 
 -- A lease first gives back what is left of another one, unless the subject was reset or lost
 -- since. Then it is a take of one request, if it makes one, and of a share. If that is
@@ -253,6 +302,7 @@ operations.x = operations.u
 
 function operations.s(_, v) return v end
 
+for k = 1, due and subjects or 0 do end_holds(k) end
 for i = 1, others and #others or 0, 2 do out[others[i]] = decide(others[i + 1]) end
 for k = 1, takes and 0 or subjects do
   local v, front = nil, 'e'

@@ -205,6 +205,9 @@ func (s *sender) failure(cmd *command, err error) error {
 		s.oneSlot.Store(true)
 		return errSeveralSlots
 	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
+		if first.holder != nil {
+			return s.unknownValue(s.keys.holds(first.partition, first.subject))
+		}
 		return s.unknownValue(s.keys.index(first.partition))
 	case redis.HasErrorPrefix(err, "ERR") && explain(err.Error()) != err.Error():
 		return errors.New(explain(err.Error()))

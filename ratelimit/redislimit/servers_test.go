@@ -61,6 +61,12 @@ func wantExpiries(t *testing.T, s *redistest.Server, prefix string) {
 			last = int64(c.ZRevRangeWithScores(ctx, key, 0, 0).Val()[0].Score) + 3600
 		case name[0] == ':': // a subject
 			last = redislimit.Outlasts(t, c.Get(ctx, key).Val()) + afterlife
+		case name[0] == '+': // what is held
+			for _, hold := range c.ZRangeWithScores(ctx, key, 0, -1).Val() {
+				if hold.Member.(string)[0] != 'x' { // it has not ended
+					last = max(last, int64(hold.Score)+afterlife)
+				}
+			}
 		default: // a note, or a mark, which is empty
 			if note := c.Get(ctx, key).Val(); note != "" {
 				last = int64(binary.BigEndian.Uint32([]byte(note[4:]))) + afterlife

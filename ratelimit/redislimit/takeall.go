@@ -22,15 +22,20 @@ import (
 // request may be refused because of units that are about to be given back, and only the first
 // subject that refuses gets a strike. Put subjects that many requests share last.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return l.takeAll(ctx, l, nil, charges, decisions)
+}
+
+// takeAll is TakeAll of a limiter: the engine, or its holder.
+func (l *Limiter) takeAll(ctx context.Context, limiter ratelimit.Limiter, h *holder, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}
 	if !l.sender.oneSlot.Load() {
-		if err := l.takeTogether(ctx, charges, decisions); !errors.Is(err, errSeveralSlots) {
+		if err := l.takeTogether(ctx, h, charges, decisions); !errors.Is(err, errSeveralSlots) {
 			return err
 		}
 	}
-	return engine.TakeInOrder(ctx, l, charges, decisions)
+	return engine.TakeInOrder(ctx, limiter, charges, decisions)
 }
 
 // errSeveralSlots says that a server is in cluster mode, and that subjects lie in
@@ -57,14 +62,17 @@ func newTakes(charges []ratelimit.Charge) *takes {
 }
 
 // takeTogether makes the charges in one call of the script.
-func (l *Limiter) takeTogether(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	g, place, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)})
+func (l *Limiter) takeTogether(ctx context.Context, h *holder, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	g, place, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges), holder: h})
 	if err != nil {
 		return err
 	}
 	for i, c := range charges {
 		if decisions[i], err = g.takes.answers[i].decision(c.Plan, c.Cost, place); err != nil {
 			return err
+		}
+		if h != nil && decisions[i].Allowed() {
+			h.keep(c.Subject, c.Cost, g.takes.answers[i].bytes)
 		}
 	}
 	return nil
@@ -156,9 +164,16 @@ func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 			args = append(args, k.index(partition(name)))
 		}
 	}
+	counts := ""
+	if h := cmd.groups[0].holder; h != nil {
+		for _, name := range names {
+			args = append(args, k.holds(partition(name), name))
+		}
+		counts = h.terms(cmd.groups[0].takes.charges...)
+	}
 	args[2] = strconv.Itoa(len(args) - 3)
 	packed := append([]byte{opTakeAll, byte(len(known))}, plans...)
-	args = append(args, append(packed, takes...), "")
+	args = append(args, append(packed, takes...), counts)
 	if indexed {
 		for _, name := range names {
 			args = append(args, name)

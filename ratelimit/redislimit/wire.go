@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
@@ -26,6 +27,9 @@ const (
 	opShow     = 's'
 	opTakeAll  = 'm'
 	opLease    = 'y' // what an opPeek with its terms is
+	opRenew    = 'h' // a hold
+
+	heldFollows = 255 // in place of how many requests a subject makes
 )
 
 // args returns the arguments of the command. The time now, in Unix nanoseconds, is that
@@ -39,36 +43,48 @@ func (cmd *command) args(k *keys, now int64) []any {
 	for _, g := range cmd.groups {
 		args = append(args, k.subject(g.partition, g.subject))
 	}
-	others, name := first.otherKeys(k)
-	args = append(args, others...)
+	keys, names := first.others(k)
+	args = append(args, keys...)
 	args[2] = strconv.Itoa(len(args) - 3)
 	args = append(args, first.appendTo(make([]byte, 0, 64), now))
 	counts := cmd.counts()
-	if first.lease != nil {
-		counts = string(first.lease.terms())
-	}
 	switch {
-	case len(others) > 0 || first.index == indexUnavailable:
-		return append(args, counts, name)
-	case counts != "":
-		return append(args, counts)
+	case first.lease != nil:
+		counts = string(first.lease.terms())
+	case first.holder != nil:
+		counts = first.holder.terms(ratelimit.Charge{Cost: first.cost})
 	}
-	return args
+	if counts == "" && names == nil {
+		return args
+	}
+	return append(append(args, counts), names...)
 }
 
-// otherKeys returns the keys that an operation on one subject needs beside the subject's own, and
-// the name that the script is given with them.
-func (g *group) otherKeys(k *keys) (keys []any, name string) {
+// others returns the keys that an operation on one subject needs beside the subject's own, and
+// what the script is given with them.
+func (g *group) others(k *keys) (keys, names []any) {
 	switch {
 	case g.index == indexGiven:
-		keys, name = append(keys, k.index(g.partition)), g.subject
+		keys, names = append(keys, k.index(g.partition)), append(names, g.subject)
+	case g.index == indexUnavailable:
+		names = append(names, "")
+	case g.code == opRenew:
+		keys, names = append(keys, k.holds(g.partition, g.subject)), append(names, g.change.hold.member)
+	case g.change != nil && g.change.hold != nil:
+		keys, names = append(keys, k.holds(g.partition, g.subject)), append(names, "", g.change.hold.member, g.change.total)
 	case g.change != nil && g.change.id != "":
-		keys, name = append(keys, k.mark(g.partition, g.subject, g.change.id)), g.subject
+		keys, names = append(keys, k.mark(g.partition, g.subject, g.change.id)), append(names, g.subject)
+	}
+	if g.holder != nil {
+		keys = append(keys, k.holds(g.partition, g.subject))
 	}
 	if g.code == opLease || g.code == opReset || g.code == opGiveBack && engine.Of(g.change.charge.Plan).Smooth() {
 		keys = append(keys, k.mark(g.partition, g.subject, "")) // of its note
+		if names == nil {
+			names = append(names, "")
+		}
 	}
-	return keys, name
+	return keys, names
 }
 
 // counts says how many requests each subject makes; it is empty if all make one, and for
@@ -99,6 +115,8 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 		return append(append(b, 'h'), op.reason...)
 	case opAdd, opGiveBack:
 		return op.change.appendTo(b)
+	case opRenew:
+		return binary.BigEndian.AppendUint16(b, op.change.hold.seconds())
 	case opLease:
 		b[len(b)-1] = opPeek
 	case opTake, opPeek:

@@ -1,0 +1,317 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// A settling engine holds each charge, and settles it at what it was charged.
+type settling struct{ *redislimit.Limiter }
+
+func (l settling) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	id := rand.Text()
+	d, err := l.Hold(id, time.Hour).Take(ctx, subject, plan, cost)
+	if err == nil {
+		err = l.Adjust(ctx, subject, &d, d.Cost, id)
+	}
+	return d, err
+}
+
+func (l settling) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	id := rand.Text()
+	err := l.Hold(id, time.Hour).(engine.MultiTaker).TakeAll(ctx, charges, decisions)
+	for i := range charges {
+		if err == nil {
+			err = l.Adjust(ctx, charges[i].Subject, &decisions[i], decisions[i].Cost, id)
+		}
+	}
+	return err
+}
+
+// A held charge that is settled at what it was charged is a charge like any other.
+func TestConformanceOfHolds(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	enginetest.Run(t, few(40, holding(onServer(s))), enginetest.Gaps{})
+	if keys := clientOf(t, s).Keys(ctx, "*}+*").Val(); len(keys) > 0 {
+		t.Errorf("what is held in the end: %q, want nothing", keys)
+	}
+}
+
+func holding(newEngine func(*testing.T, time.Time) enginetest.Engine) func(*testing.T, time.Time) enginetest.Engine {
+	return func(t *testing.T, start time.Time) enginetest.Engine {
+		e := newEngine(t, start)
+		e.Limiter = settling{e.Limiter.(*redislimit.Limiter)}
+		return e
+	}
+}
+
+// A holds test is processes that hold what they take, and a model of what is used.
+type holds struct {
+	*testing.T
+	rand      *mathrand.Rand
+	clock     *scriptClock
+	client    *redis.Client
+	processes []*redislimit.Limiter
+	model     enginetest.Model
+	all       []*held
+	log       []string
+}
+
+// A held charge, as the process and the model have it.
+type held struct {
+	process       int
+	subject, id   string
+	engine, model ratelimit.Decision
+	lease, ends   int64 // seconds
+	gone          bool  // it was given back, or settled
+	lost          bool  // its key has expired
+	settled       bool  // or its process has died
+}
+
+var holdPlans = func() []*ratelimit.Plan {
+	penalty := ratelimit.Penalty{Strikes: 2, Ban: 20 * time.Second, Growth: 2, Max: time.Minute, Decay: 5 * time.Second, Forgive: time.Minute}
+	quotas := [][]ratelimit.Quota{
+		{ratelimit.PerMinute(20), ratelimit.PerHour(60)},
+		{ratelimit.PerMinute(1 << 40)},
+		{{Limit: 10, Window: 2 * time.Second}, {Limit: 20, Window: 5 * time.Second}, {Limit: 30, Window: 10 * time.Second}, {Limit: 40, Window: 30 * time.Second}},
+		{{Limit: 10, Window: 3 * time.Second}, {Limit: 20, Window: 6 * time.Second}, {Limit: 30, Window: 12 * time.Second}, {Limit: 40, Window: 20 * time.Second}},
+		{ratelimit.PerDay(30).In(time.UTC), ratelimit.PerMonth(60)},
+		{ratelimit.PerMinute(20).Smooth(12), ratelimit.PerHour(30)},
+		{ratelimit.PerMinute(30).Smooth(20)},
+	}
+	var plans []*ratelimit.Plan
+	for _, q := range quotas {
+		plans = append(plans, ratelimit.MustPlan(fmt.Sprint(q), penalty, q...))
+	}
+	return plans
+}()
+
+// What processes hold is given back once when its lease has ended and they no longer renew it,
+// with the next held take: whatever the plans, the clock and the processes do meanwhile.
+func TestHoldsAgainstModel(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	for seed := range uint64(40 * *histories) {
+		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			start := time.Date(2026, time.March, 31, 23, 59, 30, 250_000_000, time.UTC)
+			h := &holds{T: t, rand: mathrand.New(mathrand.NewPCG(seed, 1)), clock: newScriptClock(t, start), client: clientOf(t, s)}
+			h.client.AddHook(h.clock)
+			h.model = enginetest.NewModel(h.clock.Now)
+			first := newLimiter(t, h.client)
+			h.processes = []*redislimit.Limiter{first, newLimiterOf(t, h.client, first), newLimiterOf(t, h.client, first)}
+			for range 250 {
+				h.step()
+				if t.Failed() {
+					t.Fatalf("after\n%s", strings.Join(h.log[max(0, len(h.log)-60):], "\n"))
+				}
+			}
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+func (h *holds) step() {
+	h.Helper()
+	process := h.rand.IntN(len(h.processes))
+	l, subject, plan := h.processes[process], string(rune('a'+h.rand.IntN(2))), holdPlans[h.rand.IntN(len(holdPlans))]
+	switch n := h.rand.IntN(100); {
+	case n < 20:
+		h.move()
+	case n < 25:
+		h.note("process %d dies", process)
+		redislimit.Die(l)
+		for _, c := range h.all {
+			c.settled = c.settled || c.process == process
+		}
+	case n < 35:
+		h.note("process %d renews", process)
+		h.expire("a")
+		h.expire("b")
+		must(h, redislimit.Renew(l))
+		for _, c := range h.all {
+			if c.process == process && !c.settled && !c.gone {
+				c.ends = h.clock.Now().Unix() + c.lease + 1
+			}
+		}
+	case n < 55:
+		h.settle()
+	case n < 60:
+		h.agree(subject, plan, "takes", l, func(m ratelimit.Limiter) (ratelimit.Decision, error) { return m.Take(ctx, subject, plan, 1) })
+	case n < 65:
+		h.takeAll(process)
+	default:
+		h.take(process, subject, plan)
+	}
+}
+
+func (h *holds) note(format string, args ...any) { h.log = append(h.log, fmt.Sprintf(format, args...)) }
+
+func (h *holds) move() {
+	by := time.Duration(h.rand.IntN(9000)-1500) * time.Millisecond
+	if h.rand.IntN(20) == 0 {
+		by = time.Hour
+	}
+	h.clock.Set(h.clock.Now().Add(by))
+	h.note("clock %v", h.clock.Now().Format(time.DateTime))
+}
+
+// expire notes what Redis forgets, since the key of a subject's holds expires. Nothing is left to
+// give back then.
+func (h *holds) expire(subject string) {
+	key, now := redislimit.HoldsKey(h.processes[0], subject), h.clock.Now().Unix()
+	tag, _, _ := strings.Cut(key, "}")
+	tag = tag[strings.Index(tag, "{"):]
+	if at, err := h.client.ZScore(ctx, tag+"}expiries", key).Result(); err != nil || int64(at) > now {
+		return
+	}
+	for _, c := range h.all {
+		if c.subject != subject || c.settled || c.lost {
+			continue
+		}
+		c.gone, c.lost = true, true
+		for i := range engine.Of(c.engine.Plan).Len() {
+			if engine.Of(c.engine.Plan).Kind(i) > 0 && c.engine.States[i].Reset > now {
+				h.Errorf("a hold is forgotten before its window ends at %d: %+v", c.engine.States[i].Reset, c)
+			}
+		}
+	}
+}
+
+// end has the model give back what the next held take of a subject finds.
+func (h *holds) end(subject string) {
+	h.expire(subject)
+	for _, c := range h.all {
+		if c.subject != subject || c.gone || c.ends > h.clock.Now().Unix() {
+			continue
+		}
+		c.gone = true
+		d := c.model
+		for i := range engine.Of(d.Plan).Len() {
+			if engine.Of(d.Plan).Kind(i) < 0 {
+				d.States[i].Reset = 0 // units of smooth quotas are not given back
+			}
+		}
+		h.note("%s: the hold of %d units ends", subject, d.Cost)
+		must(h, h.model.Adjust(ctx, subject, &d, 0, ""))
+	}
+}
+
+func (h *holds) agree(subject string, plan *ratelimit.Plan, what string, l ratelimit.Limiter, do func(ratelimit.Limiter) (ratelimit.Decision, error)) (got, want ratelimit.Decision) {
+	h.Helper()
+	got, err := do(l)
+	must(h, err)
+	want, err = do(h.model)
+	must(h, err)
+	h.note("%s %s %v: %v", subject, what, plan, got.Outcome)
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
+		h.Errorf("the engine (+) and the model (-) differ:\n%s", diff)
+	}
+	return got, want
+}
+
+func (h *holds) take(process int, subject string, plan *ratelimit.Plan) {
+	h.Helper()
+	c := &held{process: process, subject: subject, id: rand.Text(), lease: int64(1 + h.rand.IntN(8))}
+	cost := int64(1 + h.rand.IntN(5))
+	if plan == holdPlans[1] && h.rand.IntN(2) == 0 {
+		cost <<= 31
+	}
+	h.end(subject)
+	lease := time.Duration(c.lease)*time.Second - time.Duration(h.rand.IntN(2))*time.Millisecond
+	lease = max(lease, time.Second)
+	view := h.processes[process].Hold(c.id, lease)
+	c.engine, c.model = h.agree(subject, plan, fmt.Sprint("holds ", cost, " for ", lease), view, func(m ratelimit.Limiter) (ratelimit.Decision, error) {
+		return m.Take(ctx, subject, plan, cost)
+	})
+	c.keep(h)
+}
+
+// keep notes a charge, if it was made.
+func (c *held) keep(h *holds) {
+	if c.engine.Allowed() {
+		c.ends = h.clock.Now().Unix() + c.lease + 1
+		h.all = append(h.all, c)
+	}
+}
+
+func (h *holds) takeAll(process int) {
+	h.Helper()
+	id, lease := rand.Text(), int64(1+h.rand.IntN(8))
+	var charges []ratelimit.Charge
+	for _, subject := range []string{"a", "b"} {
+		h.end(subject)
+		charges = append(charges, ratelimit.Charge{Subject: subject, Plan: holdPlans[h.rand.IntN(len(holdPlans))], Cost: int64(1 + h.rand.IntN(5))})
+	}
+	h.note("process %d holds %v", process, charges)
+	got, want := make([]ratelimit.Decision, 2), make([]ratelimit.Decision, 2)
+	must(h, ratelimit.TakeAll(ctx, h.processes[process].Hold(id, time.Duration(lease)*time.Second), charges, got))
+	must(h, h.model.TakeAll(ctx, charges, want))
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
+		h.Errorf("the engine (+) and the model (-) differ:\n%s", diff)
+	}
+	for i, c := range charges {
+		(&held{process: process, subject: c.Subject, id: id, engine: got[i], model: want[i], lease: lease}).keep(h)
+	}
+}
+
+// settle settles a charge, twice, as if the first answer was lost.
+func (h *holds) settle() {
+	open := slices.DeleteFunc(slices.Clone(h.all), func(c *held) bool { return c.settled })
+	if len(open) == 0 {
+		return
+	}
+	c := open[h.rand.IntN(len(open))]
+	h.expire(c.subject)
+	units := c.engine.Cost * int64(h.rand.IntN(4)) / 2
+	h.note("%s: process %d settles %d at %d of %v %v", c.subject, c.process, c.engine.Cost, units, c.engine.Plan, c.gone)
+	forget := redislimit.Holding(h.processes[c.process], c.subject, c.id)
+	must(h, h.processes[c.process].Adjust(ctx, c.subject, &c.engine, units, c.id))
+	forget()
+	must(h, h.processes[c.process].Adjust(ctx, c.subject, &c.engine, units, c.id))
+	c.settled = true
+	if c.lost {
+		return
+	}
+	if units == c.model.Cost || units == 0 { // what has ended is forgotten in any case
+		must(h, second(h.model.Lease(ctx, c.subject, c.model.Plan, 0, engine.Terms{})))
+	}
+	if !c.gone {
+		must(h, h.model.Adjust(ctx, c.subject, &c.model, units, ""))
+	} else { // fixed windows are charged anew
+		fixed, smooth, others := c.model, c.model, c.model
+		for i := range engine.Of(fixed.Plan).Len() {
+			if others.States[i].Reset = 0; engine.Of(fixed.Plan).Kind(i) < 0 {
+				fixed.States[i].Reset = 0
+			} else {
+				smooth.States[i].Reset = 0
+			}
+		}
+		fixed.Cost, others.Cost = 0, 0
+		fixed.Receipt, smooth.Receipt.Others = ratelimit.Receipt{}, [len(smooth.Receipt.Others)]fixedwindow.Window{}
+		for _, d := range []ratelimit.Decision{fixed, smooth, others} {
+			must(h, h.model.Adjust(ctx, c.subject, &d, units, ""))
+		}
+	}
+	c.gone = true
+}
