@@ -57,10 +57,14 @@ import (
 // disconnects, and makes the service fail by it, gets its units back. So does one that breaks a
 // streamed body (fiber.Config.StreamRequestBody) off. A body that is streamed
 // (SendStreamWriter) is sent after the handler. What goes wrong then is not seen, and with
-// limit.Options.Settle it needs a settlement that was taken from c.Context() before.
+// limit.Options.Settle it needs a settlement that was taken from c.Context() before. New refuses
+// limit.Options.Hold.
 func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts limit.Options) (fiber.Handler, error) {
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
+	}
+	if opts.Hold != 0 {
+		return nil, errors.New("gatehousefiber: New: Options.Hold must be 0, since a streamed body is sent after the handler")
 	}
 	limited, err := limit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
 		call := callOf(r)

@@ -268,4 +268,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := gatehousefiber.New(nil, ann, limit.Options{}); err == nil {
 		t.Error("no engine is accepted")
 	}
+	if _, err := gatehousefiber.New(engine(), ann, limit.Options{Settle: true, Hold: time.Minute}); err == nil || !strings.Contains(err.Error(), "Options.Hold must be 0") {
+		t.Errorf("with Hold: %v, want an error that names it", err)
+	}
 }

@@ -3,6 +3,7 @@ package limit
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -173,7 +174,11 @@ func (g *limitHandler) setHeaders(h http.Header, d *ratelimit.Decision, all []ra
 // that the response shows, and all, unless the caller has one charge. They are not results,
 // since both are large, and would be copied for each request.
 func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller, d *ratelimit.Decision, all *charged) (err error) {
-	plan, cost := c.Plan, int64(1)
+	plan, cost, l, id := c.Plan, int64(1), g.limiter, ""
+	if g.Hold > 0 {
+		id = rand.Text()
+		l = l.(engine.Holder).Hold(id, g.Hold)
+	}
 	if g.Cost != nil {
 		cost = g.Cost(r)
 	}
@@ -185,14 +190,15 @@ func (g *limitHandler) decide(r *http.Request, c *ratelimit.Caller, d *ratelimit
 	case err != nil:
 		*d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	case len(c.Also) > 0:
-		*d, *all, err = g.takeAll(r, *c, plan, cost)
+		*d, *all, err = g.takeAll(r, l, *c, plan, cost)
 	case !metered(plan):
 		*d, err = engine.Decide(c.Subject, plan, cost) // the plan alone
 	default:
-		if *d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err != nil {
+		if *d, err = l.Take(r.Context(), c.Subject, plan, cost); err != nil {
 			*d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 		}
 	}
+	all.hold = id
 	if err == nil && !d.Allowed() && !answerable(d) {
 		err = fmt.Errorf("%w, which %T returned", errUnanswerable(d), g.limiter)
 		*d, *all = g.fallbackDecision(r, c.Subject, plan, cost, err), charged{}
@@ -234,7 +240,9 @@ func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit
 	case counted && g.ChargeIf != nil:
 		g.serveTracked(w, r, c, d, all)
 	case g.Settle:
-		response.ServeCopy(g.next, w, r, r.WithContext(g.settle(r.Context(), c, d, all, counted)))
+		settling := g.settle(r.Context(), c, d, all, counted)
+		defer settling.settlement.release(r.Context())
+		response.ServeCopy(g.next, w, r, r.WithContext(settling))
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -299,7 +307,8 @@ func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *r
 type charged struct {
 	charges   []ratelimit.Charge
 	decisions []ratelimit.Decision
-	deciding  int // which one the response shows
+	deciding  int    // which one the response shows
+	hold      string // the id by which they are held, or the only charge is; empty: they are not
 }
 
 // newCharged returns room for n charges, in one allocation if they are few.
@@ -317,7 +326,7 @@ func newCharged(n int) charged {
 
 // takeAll decides about a request with further charges. The decision it returns is the one
 // that the response shows. If there is an error, there are no charges.
-func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, charged, error) {
+func (g *limitHandler) takeAll(r *http.Request, l ratelimit.Limiter, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, charged, error) {
 	all := newCharged(1 + len(c.Also))
 	all.charges[0] = ratelimit.Charge{Subject: c.Subject, Plan: plan, Cost: cost}
 	for i, charge := range c.Also {
@@ -327,7 +336,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 		}
 		all.charges[1+i] = charge
 	}
-	if err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions); err != nil {
+	if err := ratelimit.TakeAll(r.Context(), l, all.charges, all.decisions); err != nil {
 		show := slices.IndexFunc(all.charges, func(c ratelimit.Charge) bool {
 			return errors.Is(c.Plan.Check(c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit)
 		})

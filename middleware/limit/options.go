@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -72,6 +73,13 @@ type Options struct {
 	// request. Each request is then copied, at a cost of two allocations.
 	Settle bool
 
+	// Hold keeps what a request is charged from staying if the process dies before it is settled:
+	// the charge is given back within about this time, from 1s to 1h, to the windows that it
+	// reached. 0 means that it stays until they end. The hold of a charge lasts until the first
+	// Settle or refund of it, or else until the handler returns: then the charge stays as it is,
+	// which is one more call of the engine. Hold needs Settle, and an [engine.Holder].
+	Hold time.Duration
+
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every
 	// request is served, also if the engine fails or the call is invalid. No request
 	// is a strike, and no ban starts. The headers (except Retry-After) are set, unless
@@ -104,6 +112,14 @@ func NotServerError(_ *http.Request, status int) bool { return status < 500 }
 func (o *Options) validate(l ratelimit.Limiter) error {
 	if _, ok := l.(engine.Adjuster); o.ChargeIf != nil && !ok {
 		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
+	}
+	if o.Hold != 0 {
+		if _, ok := l.(engine.Holder); !ok || !o.Settle {
+			return fmt.Errorf("limit: Options.Hold needs Options.Settle and a limiter that is a Holder, got %t and %T", o.Settle, l)
+		}
+		if o.Hold < time.Second || o.Hold > time.Hour {
+			return fmt.Errorf("limit: Options.Hold must be 0, or from 1s to 1h, got %v", o.Hold)
+		}
 	}
 	if strings.ContainsAny(o.Name, "/:") {
 		return fmt.Errorf("limit: Options.Name must have no slash and no colon, got %q", o.Name)

@@ -3,10 +3,13 @@ package limit_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/testcheck"
@@ -18,6 +21,7 @@ import (
 // A combination is a set of options, a caller and what its handler does.
 type combination struct {
 	context, shadow, cost, failOpen bool
+	hold                            bool // with context
 
 	chargeIf string // "", "never", "always", "only 4xx" or "no 5xx"
 	caller   string // "plain", "also", "unlimited", "suspended", "limited", "also limited" or "down"
@@ -30,7 +34,7 @@ func randomCombination(r *rand.Rand) combination {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	half := func() bool { return r.IntN(2) == 0 }
 	return combination{
-		context: half(), shadow: half(), cost: half(), failOpen: half(),
+		context: half(), shadow: half(), cost: half(), failOpen: half(), hold: half(),
 		chargeIf: pick("", "never", "always", "only 4xx", "no 5xx"),
 		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited", "also limited", "down"),
 		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
@@ -122,9 +126,12 @@ func (c *combination) callerOf() ratelimit.Caller {
 
 // run sends a request with l and returns the status, how often it was observed, and the
 // error of Settle.
-func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed int, settled error) {
+func (c *combination) run(t *testing.T, l holding) (status, observed int, settled error) {
 	opts := limit.Options{Settle: c.context, Shadow: c.shadow, FailOpen: c.failOpen, Headers: everyHeader}
 	opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ }
+	if c.hold && c.context {
+		opts.Hold = time.Second
+	}
 	if c.cost {
 		opts.Cost = func(*http.Request) int64 { return 3 }
 	}
@@ -144,8 +151,14 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 		if d := limit.FromContext(r.Context()).Decision(); d.CountsUnits != (c.cost && c.context) {
 			t.Errorf("%+v: the decision says of requests that they differ in cost: %t", c, d.CountsUnits)
 		}
+		l.want(t, c, c.held()...)
 		if c.settles >= 0 {
 			settled = limit.FromContext(r.Context()).Settle(r.Context(), c.settles)
+		}
+		if c.settles >= 0 && c.caller == "also" && opts.Hold > 0 {
+			l.want(t, c, "c") // which Settle does not change
+		} else if c.settles >= 0 {
+			l.want(t, c)
 		}
 		if c.begins > 0 {
 			w.WriteHeader(c.begins)
@@ -207,6 +220,65 @@ func (l downFor) Adjust(ctx context.Context, subject string, d *ratelimit.Decisi
 	return l.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
+// held returns the subjects that are held when the handler begins.
+func (c *combination) held() []string {
+	switch {
+	case !c.hold || !c.context:
+		return nil
+	case c.caller == "plain":
+		return []string{"a"}
+	case c.caller == "also":
+		return []string{"a", "b", "c"}
+	}
+	return nil
+}
+
+// A holding engine knows by what id it holds a charge to each subject.
+type holding struct {
+	downFor
+	held map[string]string
+}
+
+func (l holding) Hold(id string, _ time.Duration) ratelimit.Limiter { return heldBy{l, id} }
+
+func (l holding) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if held := l.held[subject]; held != "" && id != held {
+		l.t.Errorf("the first adjustment of a held charge has the id %q, want that of the hold, %q", id, held)
+	}
+	delete(l.held, subject)
+	return l.downFor.Adjust(ctx, subject, d, units, id)
+}
+
+func (l holding) want(t *testing.T, c *combination, subjects ...string) {
+	t.Helper()
+	if held := slices.Sorted(maps.Keys(l.held)); !slices.Equal(held, subjects) {
+		t.Errorf("%+v: %q are held, want %q", *c, held, subjects)
+	}
+}
+
+type heldBy struct {
+	holding
+	id string
+}
+
+func (l heldBy) Take(ctx context.Context, subject string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d, err := l.downFor.Take(ctx, subject, p, cost)
+	if d.Allowed() {
+		l.held[subject] = l.id
+	}
+	return d, err
+}
+
+func (l heldBy) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	err := l.downFor.TakeAll(ctx, charges, decisions)
+	for i := range charges {
+		if decisions[i].Allowed() {
+			l.held[charges[i].Subject] = l.id
+		}
+	}
+	return err
+}
+
 // Whatever the options are together, a request is charged what the documentation of each
 // says, and answered once.
 func TestOptionsTogether(t *testing.T) {
@@ -219,7 +291,9 @@ func TestOptionsTogether(t *testing.T) {
 			testcheck.NoError(t, l.Reset(t.Context(), subject))
 		}
 		must(l.Take(t.Context(), "spent", tokens, 100))
-		status, observed, settled := c.run(t, downFor{l, t})
+		engine := holding{downFor{l, t}, map[string]string{}}
+		status, observed, settled := c.run(t, engine)
+		engine.want(t, &c)
 		var used [3]int64
 		for i, subject := range []string{"a", "b", "c"} {
 			d := must(l.Peek(t.Context(), subject, wide))

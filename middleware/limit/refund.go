@@ -27,6 +27,7 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ra
 	var settling *settlementContext
 	if g.Settle {
 		settling = g.settle(ctx, c, d, all, true)
+		defer settling.settlement.release(ctx)
 		ctx = settling
 	}
 	returned := false

@@ -57,6 +57,8 @@ type lossy struct {
 	lost   map[string]bool // the subjects of calls that were lost, or whose answer was
 }
 
+func (l *lossy) Hold(string, time.Duration) ratelimit.Limiter { return l.Limiter }
+
 func (l *lossy) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	fate := 3
 	if l.lose {
@@ -66,11 +68,11 @@ func (l *lossy) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 	if fate == 0 {
 		return ratelimit.ErrUnavailable
 	}
-	if !l.made[id] || id == "" {
+	if !l.made[subject+id] || id == "" {
 		if err := l.Limiter.Adjust(ctx, subject, d, units, id); err != nil {
 			return err
 		}
-		l.made[id] = true
+		l.made[subject+id] = true
 	}
 	if fate == 1 {
 		return ratelimit.ErrUnavailable
@@ -118,7 +120,11 @@ func TestSettleHistories(t *testing.T) {
 		}
 		inside, failed, own := random.IntN(3), random.IntN(2) == 0, int64(5)
 		loseRefund := len(caller.Also) == 0 && random.IntN(2) == 0
-		res := reserve(t, l, caller, limit.Options{Shadow: random.IntN(2) == 0, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Settlement) {
+		opts := limit.Options{Shadow: random.IntN(2) == 0, ChargeIf: limit.NotServerError}
+		if random.IntN(2) == 0 {
+			opts.Hold = time.Minute
+		}
+		res := reserve(t, l, caller, opts, func(w http.ResponseWriter, res *limit.Settlement) {
 			for range inside {
 				step(res)
 			}

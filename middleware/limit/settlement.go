@@ -23,7 +23,8 @@ import (
 type Settlement struct {
 	limiter  ratelimit.Limiter
 	caller   ratelimit.Caller
-	deciding int // the number of the charge that Decision is about
+	deciding int    // the number of the charge that Decision is about
+	hold     string // the id by which charges are held
 
 	// hidden says that no handler has it, so that it is settled once, at the end of the request.
 	hidden bool
@@ -41,6 +42,7 @@ type settledCharge struct {
 	counted  bool  // the engine has made it
 	fixed    bool  // it has a cost of its own, which Settle does not change
 	charged  int64 // what it costs now
+	held     bool  // the engine has made no adjustment of it
 	// id and units belong to an adjustment whose answer was lost: it may have been made.
 	id    string
 	units int64
@@ -129,13 +131,15 @@ func (r *Settlement) settleTo(ctx context.Context, units int64, all bool) (err e
 // that is repeated first.
 func (r *Settlement) chargeTo(ctx context.Context, c *settledCharge, units int64) error {
 	adjuster, ok := r.limiter.(engine.Adjuster)
-	for c.id != "" || c.charged != units {
+	for c.id != "" || c.held || c.charged != units {
 		if !ok {
 			return fmt.Errorf("%w: Settle: %T is not an Adjuster: %w", ratelimit.ErrInvalid, r.limiter, errors.ErrUnsupported)
 		}
 		if c.id == "" {
 			c.units = units
-			if !r.hidden {
+			if c.held {
+				c.id = r.hold
+			} else if !r.hidden {
 				c.id = rand.Text()
 			}
 		}
@@ -147,9 +151,28 @@ func (r *Settlement) chargeTo(ctx context.Context, c *settledCharge, units int64
 			}
 			return settleError(ctx, err)
 		}
-		c.id, c.charged = "", c.units
+		c.id, c.held, c.charged = "", false, c.units
 	}
 	return nil
+}
+
+// release ends what is still held at the end of the request, as it is or was to be settled.
+func (r *Settlement) release(ctx context.Context) {
+	if r.hold == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
+	defer cancel()
+	for i := range r.charges {
+		switch c := &r.charges[i]; {
+		case c.held && c.id == "":
+			_ = r.chargeTo(ctx, c, c.charged)
+		case c.held: // the answer to Settle was lost
+			_ = r.chargeTo(ctx, c, c.units)
+		}
+	}
 }
 
 // settleError wraps an error of the engine: also that of ctx, which only the timeout ends.
@@ -188,10 +211,11 @@ func (c *settlementContext) Value(key any) any {
 // settle returns the context of a request with its settlement. all is empty if the caller
 // has one charge, which d is about.
 func (g *limitHandler) settle(ctx context.Context, c ratelimit.Caller, d ratelimit.Decision, all charged, counted bool) *settlementContext {
-	settling := &settlementContext{Context: ctx, settlement: Settlement{limiter: g.limiter, caller: c}}
+	settling := &settlementContext{Context: ctx, settlement: Settlement{limiter: g.limiter, caller: c, hold: all.hold}}
 	res := &settling.settlement
 	if all.charges == nil {
 		res.one[0] = settledCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
+		res.one[0].held = res.one[0].counted && res.hold != ""
 		res.charges = res.one[:]
 		return settling
 	}
@@ -201,6 +225,7 @@ func (g *limitHandler) settle(ctx context.Context, c ratelimit.Caller, d ratelim
 			subject: all.charges[i].Subject, decision: d, charged: d.Cost,
 			counted: counted && metered(d.Plan), fixed: i > 0 && c.Also[i-1].Cost != 0,
 		}
+		res.charges[i].held = res.charges[i].counted && res.hold != ""
 	}
 	return settling
 }

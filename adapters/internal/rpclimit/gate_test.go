@@ -78,6 +78,41 @@ func TestViolations(t *testing.T) {
 	}
 }
 
+// A holdingEngine counts what it holds.
+type holdingEngine struct {
+	*memory.Limiter
+	held *int
+}
+
+func (e holdingEngine) Hold(string, time.Duration) ratelimit.Limiter { *e.held++; return e.Limiter }
+
+func (e holdingEngine) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	*e.held--
+	return e.Limiter.Adjust(ctx, subject, d, units, id)
+}
+
+// A charge is held until its call has ended, also one that panics, or refunds it.
+func TestHoldLastsAsLongAsTheCall(t *testing.T) {
+	for name, chargeIf := range map[string]func(*http.Request, error) bool{
+		"charged": nil, "refunded": func(*http.Request, error) bool { return false },
+	} {
+		e := holdingEngine{newEngine(), new(int)}
+		g := newGate(e, Options{Options: limit.Options{Settle: true, Hold: time.Minute}, ChargeIf: chargeIf})
+		func() {
+			defer func() { _ = recover() }()
+			serve(t.Context(), g, ann, func(*Call) Code {
+				if *e.held != 1 {
+					t.Errorf("%s: during the call %d charges are held, want 1", name, *e.held)
+				}
+				panic(name)
+			})
+		}()
+		if *e.held != 0 {
+			t.Errorf("%s: after the call %d charges are held", name, *e.held)
+		}
+	}
+}
+
 // A failingEngine does not decide.
 type failingEngine struct{ err error }
 
