@@ -51,7 +51,7 @@ var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 // A failed test says which promise the engine broke. Under the race detector, which makes tests
 // slow, Run compares the engine with the model in fewer [Histories].
 func Run(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, gaps Gaps) {
-	for _, promise := range slices.Concat(promises, adjustments, leases) {
+	for _, promise := range slices.Concat(promises, adjustments, leases, holds) {
 		t.Run(promise.name, func(t *testing.T) {
 			if promise.excluded != nil && promise.excluded(gaps) {
 				t.Skip("skipped: the engine declares that it cannot do this")

@@ -1,0 +1,69 @@
+package enginetest
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+var holds = []promise{
+	{name: "charges what it holds", test: testHold,
+		text: "a held charge counts like any other, and is what Adjust with its id makes it, beyond a limit and down to nothing"},
+	{name: "holds all charges of a group or none", test: testHoldAll,
+		text: "what TakeAll of a Holder charges is held for each subject, and a refused group holds and charges nothing"},
+}
+
+// lasting is a plan whose window does not end during a test.
+func lasting(limit int64) *ratelimit.Plan {
+	return plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
+}
+
+func testHold(e *engineTest) {
+	holder, adjuster, p := capability[engine.Holder](e), capability[engine.Adjuster](e), lasting(100)
+	used := int64(0)
+	for _, units := range []int64{10, 25, 3, 0} {
+		id := rand.Text()
+		d, err := holder.Hold(id, time.Hour).Take(ctx, "a", p, 10)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.check(&d)
+		e.want("a held charge", d, allowed, 100-used-10)
+		if err := adjuster.Adjust(ctx, "a", &d, units, id); err != nil {
+			e.Fatal(err)
+		}
+		used += units + 1
+		e.want("after it was settled", e.take(p), allowed, 100-used)
+	}
+	d, err := holder.Hold(rand.Text(), time.Hour).Take(ctx, "a", p, 59)
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.want("a held charge that does not fit", d, limited, 58)
+}
+
+func testHoldAll(e *engineTest) {
+	holder, adjuster, p := capability[engine.Holder](e), capability[engine.Adjuster](e), lasting(100)
+	capability[engine.MultiTaker](e)
+	e.takeN("b", p, 60)
+	for _, c := range []struct{ cost, a, b int64 }{{30, 70, 10}, {30, 70, 10}, {10, 60, 0}} {
+		id, decisions := rand.Text(), make([]ratelimit.Decision, 2)
+		charges := []ratelimit.Charge{{Subject: "a", Plan: p, Cost: c.cost}, {Subject: "b", Plan: p, Cost: c.cost}}
+		if err := ratelimit.TakeAll(ctx, holder.Hold(id, time.Hour), charges, decisions); err != nil {
+			e.Fatal(err)
+		}
+		for i := range charges {
+			if err := adjuster.Adjust(ctx, charges[i].Subject, &decisions[i], c.cost, id); err != nil {
+				e.Fatal(err)
+			}
+		}
+		for subject, left := range map[string]int64{"a": c.a, "b": c.b} {
+			if d, err := capability[engine.Peeker](e).Peek(ctx, subject, p); err != nil || d.Remaining() != left {
+				e.Errorf("after charges of %d units %d are left of %s (%v), want %d", c.cost, d.Remaining(), subject, err, left)
+			}
+		}
+	}
+}
