@@ -58,6 +58,8 @@ func everything(l *redislimit.Limiter) error {
 		}{
 			{"Take", take},
 			{"Adjust", func() error { return l.Adjust(ctx, subject, &d, 0, "") }},
+			{"a held Take", func() (err error) { d, err = l.Hold("id", time.Hour).Take(ctx, subject, plan, 1); return err }},
+			{"settling it", func() error { return l.Adjust(ctx, subject, &d, 0, "id") }},
 			{"Lease", func() error { return second(l.Lease(ctx, subject, plan, 1, engine.Terms{Back: &d})) }},
 			{"the first Take", take}, {"the second", take}, {"a strike", take}, {"a ban", take},
 			{"Adjust with an id", func() error { return addUsage(l, "id", subject, plan, [4]int64{1}, time.Now()) }},

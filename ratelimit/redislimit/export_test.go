@@ -26,6 +26,15 @@ func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 	}
 }
 
+// HoldTooLate has a held charge made for a caller that has waited until its deadline.
+func HoldTooLate(l *Limiter, c ratelimit.Charge) {
+	b := new(batch)
+	b.join(operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost, holder: l.Hold("id", time.Hour).(*holder)}, 1)
+	b.seal()
+	b.groups[0].first.leave(context.DeadlineExceeded)
+	l.sender.send(b.groups)
+}
+
 // TakeTooLate has equal charges made in one batch: for a caller that waits for them, and for
 // three that have waited until their deadline.
 func TakeTooLate(l *Limiter, charges ...ratelimit.Charge) {
@@ -170,4 +179,32 @@ func HoldsKey(l *Limiter, subject string) string {
 func Holding(l *Limiter, subject, id string) func() {
 	h := l.held(id, subject)
 	return func() { l.holds.Store(holdKey{id, subject}, h) }
+}
+
+// Renewing reports whether an engine will renew what it holds.
+func Renewing(l *Limiter) bool { return l.renewing.Load() }
+
+// Held returns how much an engine holds.
+func Held(l *Limiter) (n int) {
+	l.holds.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+// RenewAfter lets some time pass since holds were renewed, and since settling them began. It
+// returns how many are renewed then.
+func RenewAfter(l *Limiter, renewed, settled time.Duration) (n int) {
+	l.holds.Range(func(_, value any) bool {
+		h := value.(*hold)
+		h.renewed = h.renewed.Add(-renewed)
+		h.settled.Add(-int64(settled))
+		return true
+	})
+	l.renewAll()
+	l.holds.Range(func(_, value any) bool {
+		if time.Since(value.(*hold).renewed) < renewed {
+			n++
+		}
+		return true
+	})
+	return n
 }

@@ -5,6 +5,7 @@ package redislimit_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"slices"
@@ -314,4 +315,101 @@ func (h *holds) settle() {
 		}
 	}
 	c.gone = true
+}
+
+// While a process lives, it renews what it holds, and the last hold that is settled leaves nothing
+// behind, also if Redis forgets the script in between.
+func TestHoldsAreRenewed(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, redistest.Start(t))
+	l, plan := newLimiter(t, c), lasting(100)
+	other := newLimiterOf(t, c, l)
+	for range 2 { // a process that has held nothing for a while begins anew
+		d, err := l.Hold("id", time.Second).Take(ctx, "a", plan, 10)
+		must(t, err)
+		must(t, c.ScriptFlush(ctx).Err())
+		ends := func() float64 { return c.ZRangeWithScores(ctx, redislimit.HoldsKey(l, "a"), 0, -1).Val()[0].Score }
+		first := ends()
+		eventually(t, "the hold is renewed", func() bool { return ends() > first })
+		must(t, l.Adjust(ctx, "a", &d, 7, "id"))
+		if n := c.Exists(ctx, redislimit.HoldsKey(l, "a")).Val(); n != 0 {
+			t.Error("what is held of the subject is there after all was settled")
+		}
+		eventually(t, "nothing is renewed any more", func() bool { return !redislimit.Renewing(l) })
+	}
+	_, err := l.Hold("dead", time.Second).Take(ctx, "a", plan, 20)
+	must(t, err)
+	redislimit.Die(l)
+	eventually(t, "what the dead process held is given back", func() bool {
+		id := rand.Text()
+		d, err := other.Hold(id, time.Second).Take(ctx, "a", plan, 1)
+		must(t, err)
+		must(t, other.Adjust(ctx, "a", &d, 0, id))
+		return used(t, l, "a", 100) == 14
+	})
+}
+
+// What could not be settled is not renewed, since its request may have ended, and can be settled
+// for ten minutes.
+func TestHoldThatCouldNotBeSettled(t *testing.T) {
+	m, c := mini(t)
+	l, plan := newLimiter(t, c), lasting(100)
+	d, err := l.Hold("id", time.Hour).Take(ctx, "a", plan, 10)
+	must(t, err)
+	m.SetError("lost")
+	if err := l.Adjust(ctx, "a", &d, 7, "id"); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Adjust without a server: %v", err)
+	}
+	m.SetError("")
+	if n := redislimit.RenewAfter(l, 40*time.Minute, 9*time.Minute); n != 0 {
+		t.Errorf("%d holds are renewed after settling has begun, want none", n)
+	}
+	must(t, l.Adjust(ctx, "a", &d, 7, "id"))
+	if n := used(t, l, "a", 100); n != 7 || m.Exists(redislimit.HoldsKey(l, "a")) {
+		t.Errorf("%d units are used, want 7, and that nothing is held", n)
+	}
+	_, err = l.Hold("id", time.Hour).Take(ctx, "a", plan, 10)
+	must(t, err)
+	m.SetError("lost")
+	_ = l.Adjust(ctx, "a", &d, 7, "id")
+	redislimit.RenewAfter(l, 40*time.Minute, 11*time.Minute)
+	if redislimit.Held(l) != 0 {
+		t.Error("after ten minutes the process still knows the hold")
+	}
+}
+
+// A charge whose caller has left is held, and not refunded by the engine as well.
+func TestHoldOfACallerThatLeft(t *testing.T) {
+	_, c := mini(t)
+	l, plan := newLimiter(t, c), lasting(100)
+	redislimit.HoldTooLate(l, ratelimit.Charge{Subject: "a", Plan: plan, Cost: 10})
+	if n := used(t, l, "a", 100); n != 10 || redislimit.Held(l) != 0 {
+		t.Errorf("%d units are used and %d charges are renewed, want 10 and none", n, redislimit.Held(l))
+	}
+}
+
+func TestHoldRefuses(t *testing.T) {
+	_, c := mini(t)
+	l := newLimiter(t, c)
+	for _, h := range []ratelimit.Limiter{l.Hold("", time.Second), l.Hold("id", time.Second-1), l.Hold("id", time.Hour+1)} {
+		charges := []ratelimit.Charge{{Subject: "a", Plan: lasting(9), Cost: 1}, {Subject: "b", Plan: lasting(9), Cost: 1}}
+		if err := ratelimit.TakeAll(ctx, h, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrInvalid) {
+			t.Errorf("TakeAll: %v, want an error that wraps ErrInvalid", err)
+		}
+		if _, err := h.Take(ctx, "a", lasting(9), 1); !errors.Is(err, ratelimit.ErrInvalid) {
+			t.Errorf("Take: %v, want an error that wraps ErrInvalid", err)
+		}
+	}
+}
+
+// A key of holds that has something else is named, and nothing is charged.
+func TestForeignHolds(t *testing.T) {
+	c := clientOf(t, redistest.Start(t))
+	l := newLimiter(t, c)
+	key := redislimit.HoldsKey(l, "a")
+	must(t, c.Set(ctx, key, "x", 0).Err())
+	_, err := l.Hold("id", time.Second).Take(ctx, "a", lasting(9), 1)
+	if err == nil || !strings.Contains(err.Error(), key) || used(t, l, "a", 9) != 0 {
+		t.Errorf("a held Take: %v, want an error that names %q, and no charge", err, key)
+	}
 }

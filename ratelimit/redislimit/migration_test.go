@@ -104,6 +104,13 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 			if _, err := l.Lease(within(t), subject, plan, 0, engine.Terms{Back: &d}); err != nil {
 				t.Errorf("Lease while a slot moves: %v", err)
 			}
+			d, err = l.Hold("id", time.Hour).Take(within(t), subject, plan, 1)
+			if err != nil || !d.Allowed() {
+				t.Errorf("a held Take while a slot moves: %v, %v", err, d.Outcome)
+			}
+			if err := l.Adjust(within(t), subject, &d, 0, "id"); err != nil {
+				t.Errorf("settling it while a slot moves: %v", err)
+			}
 			done.Add(1)
 		})
 	}

@@ -95,6 +95,7 @@ func TestCluster(t *testing.T) {
 		run  func(*testing.T, *redistest.Cluster)
 	}{
 		{"conformance", testConformanceOfCluster},
+		{"conformance of holds", testConformanceOfHoldsOfCluster},
 		{"subjects of any bytes", testSubjectsOfAnyBytes},
 		{"half moved slot", testHalfMovedSlot},
 		{"a ban waits for its slot and its request does not", testABanWaitsForItsSlotAndItsRequestDoesNot},
@@ -115,12 +116,20 @@ func TestCluster(t *testing.T) {
 }
 
 func testConformanceOfCluster(t *testing.T, cluster *redistest.Cluster) {
-	enginetest.Run(t, few(15, func(t *testing.T, start time.Time) enginetest.Engine {
+	enginetest.Run(t, few(15, onCluster(cluster)), enginetest.Gaps{InOrder: true})
+}
+
+func testConformanceOfHoldsOfCluster(t *testing.T, cluster *redistest.Cluster) {
+	enginetest.Run(t, few(5, holding(onCluster(cluster))), enginetest.Gaps{InOrder: true})
+}
+
+func onCluster(cluster *redistest.Cluster) func(*testing.T, time.Time) enginetest.Engine {
+	return func(t *testing.T, start time.Time) enginetest.Engine {
 		c := clientOfCluster(t, cluster)
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return enginetest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
-	}), enginetest.Gaps{InOrder: true})
+	}
 }
 
 // A server in cluster mode refuses subjects of several slots in one call. A client

@@ -31,8 +31,12 @@ import (
 
 func TestMain(m *testing.M) {
 	logging.Disable() // the client's, of a server that a test has killed
-	if config := os.Getenv(memberVariable); config != "" {
-		if err := beMember(config); err != nil {
+	for variable, be := range map[string]func(string) error{memberVariable: beMember, settlerVariable: beSettler} {
+		config := os.Getenv(variable)
+		if config == "" {
+			continue
+		}
+		if err := be(config); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
