@@ -3,7 +3,6 @@ package redislimit
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -11,11 +10,11 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Hold implements [engine.Holder]. The server rounds the lease up to seconds. A held charge is a
-// call of the script for itself, and waits as Ban does while a cluster moves the slot of the
-// subject. Redis keeps some 150 bytes for each. A Reset leaves the holds of the subject.
+// Hold implements [engine.Holder]. The lease is rounded up to seconds, and made 1s or 1h if it is
+// outside of that. A held charge is a call of the script for itself, and waits as Ban does while a
+// cluster moves the slot of the subject. Redis keeps some 150 bytes for each. Holds outlast a Reset.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
-	return &holder{l, id, lease}
+	return &holder{l, id, min(max(lease, time.Second), time.Hour)}
 }
 
 // A holder is the engine for one request.
@@ -23,13 +22,6 @@ type holder struct {
 	*Limiter
 	id    string
 	lease time.Duration
-}
-
-func (l *holder) check() error {
-	if l.id == "" || l.lease < time.Second || l.lease > time.Hour {
-		return fmt.Errorf("%w: Hold needs an id, and a lease from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, l.id, l.lease)
-	}
-	return nil
 }
 
 func (l *holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {

@@ -388,16 +388,18 @@ func TestHoldOfACallerThatLeft(t *testing.T) {
 	}
 }
 
-func TestHoldRefuses(t *testing.T) {
-	_, c := mini(t)
-	l := newLimiter(t, c)
-	for _, h := range []ratelimit.Limiter{l.Hold("", time.Second), l.Hold("id", time.Second-1), l.Hold("id", time.Hour+1)} {
-		charges := []ratelimit.Charge{{Subject: "a", Plan: lasting(9), Cost: 1}, {Subject: "b", Plan: lasting(9), Cost: 1}}
-		if err := ratelimit.TakeAll(ctx, h, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrInvalid) {
-			t.Errorf("TakeAll: %v, want an error that wraps ErrInvalid", err)
-		}
-		if _, err := h.Take(ctx, "a", lasting(9), 1); !errors.Is(err, ratelimit.ErrInvalid) {
-			t.Errorf("Take: %v, want an error that wraps ErrInvalid", err)
+// A lease that is too short or too long is not an error.
+func TestHoldBounds(t *testing.T) {
+	m, c := mini(t)
+	l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	m.SetTime(now)
+	for lease, want := range map[time.Duration]int64{-1: 2, 0: 2, time.Second: 2, time.Second + 1: 3, time.Hour: 3601, 1 << 62: 3601} {
+		d, err := l.Hold("id", lease).Take(ctx, "a", lasting(9), 1)
+		must(t, err)
+		ends := c.ZRangeWithScores(ctx, redislimit.HoldsKey(l, "a"), 0, -1).Val()[0].Score
+		must(t, l.Adjust(ctx, "a", &d, 0, "id"))
+		if n := int64(ends) - now.Unix(); n != want {
+			t.Errorf("a lease of %v ends after %ds, want %d", lease, n, want)
 		}
 	}
 }

@@ -210,11 +210,6 @@ func (l *Limiter) do(ctx context.Context, op operation) (g *group, place int32, 
 	if op.subject == "" {
 		return nil, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 	}
-	if op.holder != nil {
-		if err := op.holder.check(); err != nil {
-			return nil, 0, err
-		}
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
