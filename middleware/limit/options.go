@@ -74,10 +74,10 @@ type Options struct {
 	Settle bool
 
 	// Hold keeps what a request is charged from staying if the process dies before it is settled:
-	// the charge is given back within about this time, from 1s to 1h, to the windows that it
-	// reached. 0 means that it stays until they end. The hold of a charge lasts until the first
-	// Settle or refund of it, or else until the handler returns: then the charge stays as it is,
-	// which is one more call of the engine. Hold needs Settle, and an [engine.Holder].
+	// when this time has passed, from 1s to 1h, the next request of the caller gives it back to the
+	// windows that it reached. 0 means that it stays until they end. The hold of a charge lasts
+	// until Settle first changes it, or else until the handler returns: then the charge stays as
+	// it is, which is one more call of the engine. Hold needs Settle, and an [engine.Holder].
 	Hold time.Duration
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every

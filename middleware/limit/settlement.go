@@ -86,7 +86,7 @@ func (r *Settlement) Caller() ratelimit.Caller {
 // a call has added may come back only by themselves, also if a later call settles lower.
 //
 // Settle can be called at any time, also after the response, and again: the last call
-// counts. A request on which Settle was called is not given back by Options.ChargeIf, also if
+// counts, and what it sets also stays if the process dies (Options.Hold). A request on which Settle was called is not given back by Options.ChargeIf, also if
 // that Settle failed. Settle does nothing if the request was not charged: it was denied in
 // shadow mode, its caller is unlimited without [ratelimit.Caller.Also], or it was let pass
 // because the engine failed.

@@ -20,7 +20,8 @@ type Holder interface {
 	// before it decides about that. Adjust then charges the units of the request anew.
 	//
 	// Units of smooth quotas are not given back when a hold ends by itself: they come back in any
-	// case. What a call charges whose answer is lost, or whose context ends first, is held too,
+	// case, and Adjust changes them by the difference. An Adjust that failed can be repeated for ten
+	// minutes, and keeps the hold no longer alive. What a call charges whose answer is lost, or whose context ends first, is held too,
 	// and given back when the lease ends.
 	Hold(id string, lease time.Duration) ratelimit.Limiter
 }

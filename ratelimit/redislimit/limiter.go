@@ -33,8 +33,9 @@ import (
 // not repeat a call with an unknown outcome, whatever MaxRetries is in the options of the
 // client. If the context ends before the call is sent, nothing is charged. If a deadline passes
 // after that, the engine refunds the charge when the answer comes; if the context is cancelled,
-// the charge stays. If such a request was a strike or started a ban, the strike or the ban
-// stays, and no decision says so.
+// the charge stays. In both cases a held charge is given back when its lease ends, as it is after
+// a lost reply. If such a request was a strike or started a ban, the strike or the ban stays, and
+// no decision says so.
 //
 // A key that holds a value that the engine did not write is an error for every
 // operation on its subject. The error names the key, and the key stays as it is.
@@ -52,8 +53,8 @@ import (
 // the script to a server that does not know it (after SCRIPT FLUSH, a restart or a failover),
 // and sends slot by slot to a server in cluster mode. While a cluster moves a slot, a request
 // that would start a ban is limited instead, and the first one after the move starts it. Ban,
-// Unban, Reset, Lease, and Adjust with an id or to give back to a smooth quota need a second
-// key. The engine repeats them until the slot has moved, for five seconds at most.
+// Unban, Reset, Lease, held charges, and Adjust with an id or to give back to a smooth quota need
+// a second key. The engine repeats them until the slot has moved, for five seconds at most.
 type Limiter struct {
 	masters *masters
 	sender  *sender
@@ -172,7 +173,8 @@ const adjustAttempts = 4
 
 // Adjust implements [engine.Adjuster]. With an id it sends the call again if the answer
 // is lost, until ctx ends. Redis remembers the id for ten minutes, in a key of about 190 bytes:
-// 100 adjustments a second take 11 MB.
+// 100 adjustments a second take 11 MB. If it settles a hold, Redis remembers no id: repeat the call
+// only after an error.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	added, err := engine.Adjustment(subject, d, units)
 	if err != nil || !d.Allowed() {

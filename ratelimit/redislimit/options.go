@@ -19,7 +19,8 @@ type Options struct {
 	// requests that the call was made for, and the time from sending it to its reply, which is
 	// the same for all calls of one pipeline. The error is the one of the client, if the script
 	// did not answer. The requests are one or more for each of up to 64 subjects; a refund that
-	// the engine makes by itself counts, and so does each subject that [Limiter.Bans] reads.
+	// the engine makes by itself counts, each renewal of a hold, and each subject that
+	// [Limiter.Bans] reads.
 	// After some errors, such as NOSCRIPT and the errors of a slot that moves, the engine makes
 	// another call, which is observed as well. The text of an error may name keys, which
 	// contain the names of subjects.
