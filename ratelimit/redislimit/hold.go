@@ -12,7 +12,8 @@ import (
 
 // Hold implements [engine.Holder]. The lease is rounded up to seconds, and made 1s or 1h if it is
 // outside of that. A held charge is a call of the script for itself, and waits as Ban does while a
-// cluster moves the slot of the subject. Redis keeps some 150 bytes for each. Holds outlast a Reset.
+// cluster moves the slot of the subject. Redis keeps 180 bytes for each, and up to 1,000 more for
+// a subject that has some. Holds outlast a Reset.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
 	return &holder{l, id, min(max(lease, time.Second), time.Hour)}
 }
@@ -107,7 +108,6 @@ const remembered = 10 * time.Minute
 // is not renewed, since its request may have ended. It is forgotten when no repetition counts
 // any more.
 func (l *Limiter) renewAll() {
-	l.renewing.Store(false)
 	now := time.Now()
 	l.holds.Range(func(_, value any) bool {
 		h := value.(*hold)
@@ -118,7 +118,8 @@ func (l *Limiter) renewAll() {
 			h.renewed = now
 			go l.do(context.Background(), operation{code: opRenew, subject: h.subject, change: &change{hold: h}})
 		}
-		l.renewLater()
 		return true
 	})
+	l.renewing.Store(false)
+	l.holds.Range(func(any, any) bool { l.renewLater(); return false }) // if there are some
 }

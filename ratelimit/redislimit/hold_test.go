@@ -190,7 +190,9 @@ func (h *holds) expire(subject string) {
 		if c.subject != subject || c.settled || c.lost {
 			continue
 		}
-		c.gone, c.lost = true, true
+		if c.gone, c.lost = true, true; c.ends > now {
+			h.Errorf("a hold is forgotten before its lease ends at %d: %+v", c.ends, c)
+		}
 		for i := range engine.Of(c.engine.Plan).Len() {
 			if engine.Of(c.engine.Plan).Kind(i) > 0 && c.engine.States[i].Reset > now {
 				h.Errorf("a hold is forgotten before its window ends at %d: %+v", c.engine.States[i].Reset, c)

@@ -188,6 +188,10 @@ func TestBytes(t *testing.T) {
 	_, err = l.Take(ctx, subject, plan, 1)
 	must(t, err)
 	bytes("a limited subject", 225, "*:*")
+	for i := range int64(40) {
+		must(t, second(l.Hold(fmt.Sprintf("%026d", i), time.Hour).Take(ctx, subject, lasting(100), 1)))
+		bytes("what is held of a subject", 1100+180*i, "*}+*")
+	}
 }
 
 // They are logged too, once a minute.

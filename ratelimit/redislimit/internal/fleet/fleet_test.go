@@ -2,8 +2,9 @@
 
 // Package fleet tests what package lease promises, with several processes in front of one
 // Redis server: together they never admit more than a limit, while processes are killed and
-// stopped, their clocks are wrong by a tenth, and the server is stopped and killed. Each fault
-// with fleets of each size takes three minutes:
+// stopped, their clocks are wrong by a tenth, and the server is stopped and killed. It tests too
+// that processes which are killed or stopped leave no charge that package redislimit holds. Each
+// fault with fleets of each size takes three minutes:
 //
 //	go test ./ratelimit/redislimit/internal/fleet -long -v
 package fleet
