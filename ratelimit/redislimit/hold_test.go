@@ -194,7 +194,7 @@ func (h *holds) expire(subject string) {
 			h.Errorf("a hold is forgotten before its lease ends at %d: %+v", c.ends, c)
 		}
 		for i := range engine.Of(c.engine.Plan).Len() {
-			if engine.Of(c.engine.Plan).Kind(i) > 0 && c.engine.States[i].Reset > now {
+			if engine.Of(c.engine.Plan).Kind(i) > 0 && c.engine.States[i].Reset+afterlife > now {
 				h.Errorf("a hold is forgotten before its window ends at %d: %+v", c.engine.States[i].Reset, c)
 			}
 		}
