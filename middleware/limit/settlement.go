@@ -85,11 +85,11 @@ func (r *Settlement) Caller() ratelimit.Caller {
 // no more than its Limit ([ratelimit.Quota.Smooth]), and units beyond that are dropped. Units that
 // a call has added may come back only by themselves, also if a later call settles lower.
 //
-// Settle can be called at any time, also after the response, and again: the last call
-// counts, and what it sets also stays if the process dies (Options.Hold). A request on which Settle was called is not given back by Options.ChargeIf, also if
-// that Settle failed. Settle does nothing if the request was not charged: it was denied in
-// shadow mode, its caller is unlimited without [ratelimit.Caller.Also], or it was let pass
-// because the engine failed.
+// Settle can be called at any time, also after the response, and again: the last call counts,
+// and what it sets also stays if the process dies (Options.Hold). A request on which Settle was
+// called is not given back by Options.ChargeIf, also if that Settle failed. Settle does nothing
+// if the request was not charged: it was denied in shadow mode, its caller is unlimited without
+// [ratelimit.Caller.Also], or it was let pass because the engine failed.
 //
 // Settle waits for calls about the same request that began before it, and then takes half a
 // second at most. It goes on if ctx ends, so that a client cannot avoid the charge by
