@@ -245,6 +245,9 @@ func (l holding) Adjust(ctx context.Context, subject string, d *ratelimit.Decisi
 	if held := l.held[subject]; held != "" && id != held {
 		l.t.Errorf("the first adjustment of a held charge has the id %q, want that of the hold, %q", id, held)
 	}
+	if !d.Allowed() {
+		l.t.Errorf("a request that was not charged is adjusted to %d", units)
+	}
 	delete(l.held, subject)
 	return l.downFor.Adjust(ctx, subject, d, units, id)
 }

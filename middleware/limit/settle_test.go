@@ -154,6 +154,23 @@ func TestSettleHistories(t *testing.T) {
 	}
 }
 
+// If the answer to the last Settle of a held charge is lost, the end of the request repeats it.
+func TestHoldEndsAsItWasToBeSettled(t *testing.T) {
+	for seed := range uint64(20) {
+		l := &lossy{atNow(), rand.New(rand.NewPCG(seed, 0)), false, map[string]bool{}, map[string]bool{}}
+		var err error
+		caller := ratelimit.Caller{Subject: "a", Plan: tokens}
+		reserve(t, l, caller, limit.Options{Hold: time.Minute}, func(_ http.ResponseWriter, res *limit.Settlement) {
+			l.lose = true
+			err = res.Settle(t.Context(), 70)
+			l.lose = false
+		})
+		if got := used(t, l.Limiter, "a"); got != [2]int64{70, 70} {
+			t.Errorf("seed %d: Settle returned %v, and %v are used in the end, want 70", seed, err, got)
+		}
+	}
+}
+
 // onlyTake is an engine that can do nothing else.
 type onlyTake struct{ ratelimit.Limiter }
 

@@ -284,6 +284,7 @@ func (h *holds) settle() {
 	if len(open) == 0 {
 		return
 	}
+	open = open[max(0, len(open)-8):] // of the others the windows have ended
 	c := open[h.rand.IntN(len(open))]
 	h.expire(c.subject)
 	units := c.engine.Cost * int64(h.rand.IntN(4)) / 2
@@ -390,6 +391,65 @@ func TestHoldOfACallerThatLeft(t *testing.T) {
 	}
 }
 
+// What was stopped for longer than its lease is charged anew to fixed windows. Under a smooth
+// quota, where nothing was given back, the difference counts.
+func TestHoldThatEndedUnderASmoothQuota(t *testing.T) {
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerHour(3600).Smooth(60))
+	for units, want := range map[int64][2]int64{10: {90, 60 - 10 + 3}, 4: {96, 60 - 4 + 3}, 0: {100, 60}, 15: {85, 60 - 15 + 3}} {
+		m, c := mini(t)
+		l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+		m.SetTime(now)
+		d, err := l.Hold("id", time.Second).Take(ctx, "a", plan, 10)
+		must(t, err)
+		resume := redislimit.Holding(l, "a", "id")
+		redislimit.Die(l)
+		m.SetTime(now.Add(3 * time.Second))
+		other, err := l.Hold("other", time.Second).Take(ctx, "a", plan, 1)
+		must(t, err)
+		must(t, l.Adjust(ctx, "a", &other, 0, "other"))
+		resume()
+		must(t, l.Adjust(ctx, "a", &d, units, "id"))
+		if d, err = l.Peek(ctx, "a", plan); err != nil || d.States[0].Remaining != want[0] || d.States[1].Remaining != want[1] {
+			t.Errorf("settled at %d: %d and %d are left (%v), want %d", units, d.States[0].Remaining, d.States[1].Remaining, err, want)
+		}
+	}
+}
+
+// A hold lasts longer than its lease under a smooth quota alone, which has no window that ends.
+func TestHoldsAreRenewedUnderASmoothQuota(t *testing.T) {
+	m, c := mini(t)
+	l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(60))
+	m.SetTime(now)
+	d, err := l.Hold("id", 2*time.Second).Take(ctx, "a", plan, 30)
+	must(t, err)
+	for range 10 {
+		now = now.Add(2 * time.Second)
+		m.SetTime(now)
+		m.FastForward(2 * time.Second)
+		must(t, redislimit.Renew(l))
+	}
+	must(t, l.Adjust(ctx, "a", &d, 25, "id"))
+	if d, err = l.Peek(ctx, "a", plan); err != nil || d.Remaining() != 55 {
+		t.Errorf("of 30 units 20 have come back, and 5 were given back: %d of 60 are left (%v), want 55", d.Remaining(), err)
+	}
+}
+
+// A subject's key that has something else is named, also if a hold has ended.
+func TestHoldOfAForeignSubject(t *testing.T) {
+	m, c := mini(t)
+	l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	m.SetTime(now)
+	must(t, second(l.Hold("id", time.Second).Take(ctx, "a", lasting(9), 1)))
+	redislimit.Die(l)
+	m.SetTime(now.Add(3 * time.Second))
+	must(t, c.Set(ctx, redislimit.Key(l, "a"), "x", 0).Err())
+	err := second(l.Hold("other", time.Second).Take(ctx, "a", lasting(9), 1))
+	if err == nil || !strings.Contains(err.Error(), redislimit.Key(l, "a")) {
+		t.Errorf("%v, want an error that names %q", err, redislimit.Key(l, "a"))
+	}
+}
+
 // A lease that is too short or too long is not an error.
 func TestHoldBounds(t *testing.T) {
 	m, c := mini(t)
@@ -410,10 +470,16 @@ func TestHoldBounds(t *testing.T) {
 func TestForeignHolds(t *testing.T) {
 	c := clientOf(t, redistest.Start(t))
 	l := newLimiter(t, c)
+	d, err := l.Hold("before", time.Hour).Take(ctx, "a", lasting(9), 1)
+	must(t, err)
 	key := redislimit.HoldsKey(l, "a")
 	must(t, c.Set(ctx, key, "x", 0).Err())
-	_, err := l.Hold("id", time.Second).Take(ctx, "a", lasting(9), 1)
-	if err == nil || !strings.Contains(err.Error(), key) || used(t, l, "a", 9) != 0 {
-		t.Errorf("a held Take: %v, want an error that names %q, and no charge", err, key)
+	for what, err := range map[string]error{
+		"a held Take": second(l.Hold("id", time.Second).Take(ctx, "a", lasting(9), 1)),
+		"settling":    l.Adjust(ctx, "a", &d, 5, "before"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), key) || used(t, l, "a", 9) != 1 {
+			t.Errorf("%s: %v, want an error that names %q, and no charge", what, err, key)
+		}
 	}
 }

@@ -205,7 +205,7 @@ func (s *sender) failure(cmd *command, err error) error {
 		s.oneSlot.Store(true)
 		return errSeveralSlots
 	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
-		if first.holder != nil {
+		if first.holder != nil || first.change != nil {
 			return s.unknownValue(s.keys.holds(first.partition, first.subject))
 		}
 		return s.unknownValue(s.keys.index(first.partition))
