@@ -38,7 +38,7 @@ func newHandler(limiter ratelimit.Limiter, s *service, meters *telemetry.Telemet
 	// A text is charged what it can cost at most, and settled when it is written. One that fails is
 	// not charged. If this server dies meanwhile, the charge is given back after ten seconds.
 	limited, err := limit.New(limiter, s.identify, limit.Options{
-		Cost: func(r *http.Request) int64 { return orderOf(r).MaxTokens }, Settle: true,
+		Cost: func(r *http.Request) int64 { return orderOf(r).MaxTokens }, Settle: true, Hold: 10 * time.Second,
 		ChargeIf: limit.NotServerError, Observe: meters.Decision, Errors: errs,
 	})
 	if err != nil {
