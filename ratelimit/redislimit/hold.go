@@ -12,7 +12,7 @@ import (
 
 // Hold implements [engine.Holder]. The lease is rounded up to seconds, and made 1s or 1h if it is
 // outside of that. A held charge is a call of the script for itself, and waits as Ban does while a
-// cluster moves the slot of the subject. Redis keeps 180 bytes for each, and up to 1,000 more for
+// cluster moves the slot of the subject. Redis keeps 220 bytes for each, and up to 1,000 more for
 // a subject that has some. Holds outlast a Reset.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
 	return &holder{l, id, min(max(lease, time.Second), time.Hour)}

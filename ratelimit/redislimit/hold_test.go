@@ -435,6 +435,22 @@ func TestHoldsAreRenewedUnderASmoothQuota(t *testing.T) {
 	}
 }
 
+// In a cluster, what TakeAll gives back is held no longer.
+func TestHoldIsGivenBackInOrder(t *testing.T) {
+	_, c := mini(t)
+	l := newLimiter(t, c)
+	charges := []ratelimit.Charge{{Subject: "a", Plan: lasting(9), Cost: 1}, {Subject: "b", Plan: lasting(9), Cost: 5}}
+	for _, left := range []int64{1, 0} { // and what is refused is not held
+		must(t, engine.TakeInOrder(ctx, l.Hold("id", time.Hour), charges, make([]ratelimit.Decision, 2)))
+		if n := c.Exists(ctx, redislimit.HoldsKey(l, "a")).Val(); n != left || used(t, l, "a", 9) != left || redislimit.Held(l) != int(2*left) {
+			t.Errorf("%d units are used, and %d charges are held", used(t, l, "a", 9), redislimit.Held(l))
+		}
+		redislimit.Die(l)
+		must(t, c.Del(ctx, redislimit.HoldsKey(l, "a")).Err())
+		must(t, l.Reset(ctx, "a"))
+	}
+}
+
 // A subject's key that has something else is named, also if a hold has ended.
 func TestHoldOfAForeignSubject(t *testing.T) {
 	m, c := mini(t)

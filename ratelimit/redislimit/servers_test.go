@@ -190,7 +190,7 @@ func TestBytes(t *testing.T) {
 	bytes("a limited subject", 225, "*:*")
 	for i := range int64(40) {
 		must(t, second(l.Hold(fmt.Sprintf("%026d", i), time.Hour).Take(ctx, subject, lasting(100), 1)))
-		bytes("what is held of a subject", 1100+180*i, "*}+*")
+		bytes("what is held of a subject", 1100+220*i, "*}+*")
 	}
 }
 
