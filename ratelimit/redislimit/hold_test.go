@@ -359,6 +359,9 @@ func TestHoldThatCouldNotBeSettled(t *testing.T) {
 	l, plan := newLimiter(t, c), lasting(100)
 	d, err := l.Hold("id", time.Hour).Take(ctx, "a", plan, 10)
 	must(t, err)
+	if late, due := redislimit.RenewAfter(l, 10*time.Minute, 0), redislimit.RenewAfter(l, 15*time.Minute, 0); late != 0 || due != 1 {
+		t.Errorf("%d and then %d holds are renewed, want one when a third of the lease has passed", late, due)
+	}
 	m.SetError("lost")
 	if err := l.Adjust(ctx, "a", &d, 7, "id"); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("Adjust without a server: %v", err)
