@@ -265,6 +265,10 @@ func (q *Quota) validateSmooth() error {
 //
 //	PerMonth(10_000).Soft() // after 10,250 requests, Decision.Used is 10250
 //
+// If requests have several charges, or are settled later, look up what is used with Peek of
+// package engine: the decision that a service gets may be about another charge, and is made with
+// the estimate. Peek counts the estimates of all requests that are not settled yet.
+//
 // Header fields show a soft quota only if its plan has no other: of several the most used. If it is
 // used up, they say that 0 is left. A client that then waits until the Reset, as one with package
 // transport does, waits in vain. So give the plan a hard quota too, such as one of a minute.

@@ -26,10 +26,11 @@ type Options struct {
 
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
 	// plan must allow the largest cost in each of its quotas: a request that costs
-	// more is answered with 400. Cost is called for callers without a key too. If the
-	// middleware is around an [http.ServeMux], the mux has not matched the request when
-	// Cost is called: r.Pattern and the path values are empty. If the cost depends on the
-	// body, parse the body in a middleware outside, and keep the result in the context.
+	// more is answered with 400. Cost is called for callers without a key too: return 1
+	// if their plan counts requests. If the middleware is around an [http.ServeMux], the mux
+	// has not matched the request when Cost is called: r.Pattern and the path values are
+	// empty. If the cost depends on the body, parse the body in a middleware outside, and
+	// keep the result in the context.
 	Cost func(r *http.Request) int64
 
 	// FailOpen admits requests that the engine cannot decide. By default they are answered
@@ -73,11 +74,13 @@ type Options struct {
 	// request. Each request is then copied, at a cost of two allocations.
 	Settle bool
 
-	// Hold keeps what a request is charged from staying if the process dies before it is settled:
-	// when this time has passed, from 1s to 1h, the next request of the caller gives it back to the
-	// windows that it reached. 0 means that it stays until they end. The hold of a charge lasts
-	// until Settle first changes it, or else until the handler returns: then the charge stays as
-	// it is, which is one more call of the engine. Hold needs Settle, and an [engine.Holder].
+	// Hold is for processes that die before they settle a charge. At the latest when this time has
+	// passed since, from 1s to 1h, the next request that is charged to the same subject with a
+	// Hold gives the charge back to the windows that it reached, before it is decided. Until then
+	// the charge counts, also for an [engine.Peeker] and for requests without a Hold. 0 means that
+	// it stays until the windows end. The hold of a charge lasts until Settle first changes it, or
+	// else until the handler returns: then the charge stays as it is, which is one more call of
+	// the engine. Hold needs Settle, and an [engine.Holder].
 	Hold time.Duration
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every

@@ -14,14 +14,14 @@ type Holder interface {
 	//
 	// The hold of each charge lasts until the engine's Adjust is called with the charge, the id
 	// and what the request costs in all, which may be what it was charged. As long as the process
-	// lives and reaches the engine, the hold lasts, whatever the lease is. When neither was so for
-	// lease, from 1s to 1h, the units of the charge are given back once, to the windows that it
-	// reached. An engine may do that as late as when the subject is next asked for a held charge,
+	// lives and reaches the engine, the hold is renewed, whatever the lease is. When it was not
+	// renewed for lease, from 1s to 1h, the units of the charge are given back once, to the windows
+	// that it reached. An engine may do that as late as when the subject is next asked for a held charge,
 	// before it decides about that. Adjust then charges the units of the request anew.
 	//
 	// Units of smooth quotas are not given back when a hold ends by itself: they come back in any
 	// case, and Adjust changes them by the difference. An Adjust that failed can be repeated for ten
-	// minutes, and keeps the hold no longer alive. What a call charges whose answer is lost, or whose context ends first, is held too,
-	// and given back when the lease ends.
+	// minutes, but the hold is not renewed after it. What a call charges whose answer is lost, or
+	// whose context ends first, is held too, and given back when the lease ends.
 	Hold(id string, lease time.Duration) ratelimit.Limiter
 }
