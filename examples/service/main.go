@@ -89,7 +89,12 @@ func run(ctx context.Context, api, metrics net.Listener, redisURL, file string, 
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
+	defer endStreams()
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return streams },
+	}
 	served := make(chan error, 2)
 	go func() { served <- server.Serve(api) }()
 	go func() { served <- http.Serve(metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})) }()
@@ -98,6 +103,7 @@ func run(ctx context.Context, api, metrics net.Listener, redisURL, file string, 
 		return err
 	case <-ctx.Done():
 	}
+	time.AfterFunc(8*time.Second, endStreams) // so that those that still run settle what they have written
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(server.Shutdown(drain), metrics.Close())
