@@ -40,8 +40,8 @@ func (h holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisio
 	if h.l.holds.live == nil {
 		return h.l.TakeAll(ctx, charges, decisions)
 	}
-	h.l.holds.saving.RLock()
-	defer h.l.holds.saving.RUnlock()
+	h.l.holds.mu.Lock()
+	defer h.l.holds.mu.Unlock()
 	err := h.l.TakeAll(ctx, charges, decisions)
 	for i := range charges {
 		if err == nil && decisions[i].Allowed() {
@@ -53,28 +53,21 @@ func (h holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisio
 
 // holds are the charges of requests in progress that are held, of an engine with a file.
 type holds struct {
-	// saving is shared by what makes or settles held charges. A save locks it to find
-	// them as they are, while other requests go on.
-	saving sync.RWMutex
-
-	mu    sync.Mutex
+	mu    sync.Mutex                               // locked while a held charge is made or settled, and at the end of a save
 	live  map[uint64]map[string]ratelimit.Decision // by account and id; nil without a file
 	ended map[uint64]bool                          // accounts of which a hold has ended during a save
 }
 
+// add adds a hold. The holds are locked.
 func (h *holds) add(account uint64, id string, d ratelimit.Decision) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.live[account] == nil {
 		h.live[account] = map[string]ratelimit.Decision{}
 	}
 	h.live[account][id] = d
 }
 
-// end ends a hold, and reports whether there was one.
+// end ends a hold, and reports whether there was one. The holds are locked.
 func (h *holds) end(account uint64, id string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	_, found := h.live[account][id]
 	if delete(h.live[account], id); len(h.live[account]) == 0 {
 		delete(h.live, account)
@@ -90,9 +83,9 @@ func (h *holds) end(account uint64, id string) bool {
 // was held, and not what it was settled at.
 func (l *Limiter) saved() iter.Seq[[]Record] {
 	return func(yield func([]Record) bool) {
-		l.holds.saving.Lock()
+		l.holds.mu.Lock()
 		l.holds.ended = map[uint64]bool{}
-		l.holds.saving.Unlock()
+		l.holds.mu.Unlock()
 		for portion := range l.portions(false) {
 			if !yield(portion) {
 				return
@@ -104,8 +97,8 @@ func (l *Limiter) saved() iter.Seq[[]Record] {
 
 func (l *Limiter) withoutHolds() (records []Record) {
 	h := &l.holds
-	h.saving.Lock()
-	defer h.saving.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for account := range h.live {
 		h.ended[account] = true
 	}

@@ -142,8 +142,8 @@ func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decisio
 	}
 	held := false
 	if id != "" && l.holds.live != nil {
-		l.holds.saving.RLock()
-		defer l.holds.saving.RUnlock()
+		l.holds.mu.Lock()
+		defer l.holds.mu.Unlock()
 		held = l.holds.end(l.key.sum(subject), id)
 	}
 	if added == 0 && !held {

@@ -23,26 +23,3 @@ func (m *Mutex) Unlock() {
 	}
 	m.locked = false
 }
-
-// An RWMutex is one that the scheduler knows of.
-type RWMutex struct {
-	writing Mutex
-	readers int
-}
-
-func (m *RWMutex) Lock() {
-	sched.Step(unsafe.Pointer(m), sched.Write, "lock", func() bool { return !m.writing.locked && m.readers == 0 })
-	m.writing.locked = true
-}
-
-func (m *RWMutex) Unlock() { m.writing.Unlock() }
-
-func (m *RWMutex) RLock() {
-	sched.Step(unsafe.Pointer(m), sched.Write, "lock to read", func() bool { return !m.writing.locked })
-	m.readers++
-}
-
-func (m *RWMutex) RUnlock() {
-	sched.Step(unsafe.Pointer(m), sched.Write, "unlock after reading", nil)
-	m.readers--
-}
