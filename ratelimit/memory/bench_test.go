@@ -177,7 +177,7 @@ func BenchmarkRare(b *testing.B) {
 }
 
 // BenchmarkFull measures requests at the bound, in a segment full of subjects that are
-// held, or nearly so.
+// kept, or nearly so.
 func BenchmarkFull(b *testing.B) {
 	const subjects = 4000
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
@@ -185,14 +185,14 @@ func BenchmarkFull(b *testing.B) {
 	decisions := make([]ratelimit.Decision, len(group))
 	for _, bench := range []struct {
 		name    string
-		reset   string // the subject that is not held; "": all are
+		reset   string // the subject that is not kept; "": all are
 		refused bool   // there is no room
 		call    func(l *Limiter, i int) error
 	}{
 		{"limited", "", false, func(l *Limiter, _ int) error { return second(l.Take(ctx, "7", plan, 1)) }},
 		{"new", "", true, func(l *Limiter, _ int) error { return second(l.Take(ctx, "new", plan, 1)) }},
 		{"new in a group", "", true, func(l *Limiter, _ int) error { return l.TakeAll(ctx, group, decisions) }},
-		{"new, one not held", "7", false, func(l *Limiter, i int) error {
+		{"new, one not kept", "7", false, func(l *Limiter, i int) error {
 			err := second(l.Take(ctx, fmt.Sprint("new ", i), roomy, 1))
 			if errors.Is(err, ratelimit.ErrUnavailable) { // it has not met the place that is free
 				return nil

@@ -30,7 +30,7 @@ func TestFullOfThoseWhoCount(t *testing.T) {
 		t.Errorf("stats %+v, want 100 subjects, 1 refused, 0 evicted", s)
 	}
 	if d := take(t, l, "7", plan); d.Outcome != ratelimit.Limited {
-		t.Errorf("somebody who is held: %v, want limited", d.Outcome)
+		t.Errorf("somebody who is kept: %v, want limited", d.Outcome)
 	}
 	clock.Set(noon.Add(time.Minute))
 	take(t, l, "one more", plan) // the minute is over, and with it the reason to hold anybody
@@ -64,7 +64,7 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4))
-	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is held
+	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is kept
 		take(t, l, "a", plan)
 		for _, c := range []struct {
 			at    time.Duration
@@ -93,8 +93,8 @@ func TestIdleSubjectsAreDropped(t *testing.T) {
 	for i := range 15_000 {
 		take(t, l, fmt.Sprint("second ", i), plan)
 	}
-	if held := l.Stats().Subjects; held > 20_000 {
-		t.Errorf("%d subjects are held, though 30000 have been idle for long and 15000 are in use", held)
+	if kept := l.Stats().Subjects; kept > 20_000 {
+		t.Errorf("%d subjects are kept, though 30000 have been idle for long and 15000 are in use", kept)
 	}
 }
 
@@ -314,14 +314,14 @@ func TestNoPlaceForAStrike(t *testing.T) {
 	}
 }
 
-// At the bound a decision looks at few places, however many subjects are held and wherever
+// At the bound a decision looks at few places, however many subjects are kept and wherever
 // they are. A place that can be had is found nearly always, and never taken from a
-// subject that is held.
+// subject that is kept.
 func TestFewPlacesAreLookedAt(t *testing.T) {
 	race.Skip(t)
 	for free := range 3 {
 		for _, group := range []bool{false, true} {
-			t.Run(fmt.Sprint(free, " not held, group: ", group), func(t *testing.T) { testFewPlaces(t, free, group) })
+			t.Run(fmt.Sprint(free, " not kept, group: ", group), func(t *testing.T) { testFewPlaces(t, free, group) })
 		}
 	}
 }
@@ -335,17 +335,17 @@ func testFewPlaces(t *testing.T, free int, group bool) {
 	}
 	refused := 0
 	for i := range 2000 {
-		held := fmt.Sprint(random.IntN(subjectsInSegment - free))
+		kept := fmt.Sprint(random.IntN(subjectsInSegment - free))
 		charges := []ratelimit.Charge{{Subject: fmt.Sprint("new ", i), Plan: minutePlan, Cost: 1}}
 		if group {
-			charges = append(charges, ratelimit.Charge{Subject: held, Plan: minutePlan, Cost: 1})
+			charges = append(charges, ratelimit.Charge{Subject: kept, Plan: minutePlan, Cost: 1})
 		}
 		switch random.IntN(8) { // what ends and moves a little of what is known
 		case 0:
-			_, _ = l.Take(ctx, held, minutePlan, 1)
+			_, _ = l.Take(ctx, kept, minutePlan, 1)
 		case 1:
-			_ = l.Ban(ctx, held, time.Minute, "") // finds no place, or takes one
-			_, _ = l.Unban(ctx, held)
+			_ = l.Ban(ctx, kept, time.Minute, "") // finds no place, or takes one
+			_, _ = l.Unban(ctx, kept)
 		}
 		s.looked = 0
 		err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))
@@ -366,7 +366,7 @@ func testFewPlaces(t *testing.T, free int, group bool) {
 	}
 	for i := range subjectsInSegment - free {
 		if d, err := l.Peek(ctx, fmt.Sprint(i), minutePlan); err != nil || d.Remaining() > 5 {
-			t.Fatalf("subject %d, which is held, was forgotten", i)
+			t.Fatalf("subject %d, which is kept, was forgotten", i)
 		}
 	}
 }

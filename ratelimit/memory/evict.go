@@ -115,9 +115,9 @@ func (s *segment) expiry(slot slot, m meter) instant {
 	return last.instant()
 }
 
-// heldUntil returns the time until which a slot in use must not be evicted, and the largest share
+// keptUntil returns the time until which a slot in use must not be evicted, and the largest share
 // of a limit or burst that it has used. It may be evicted if that time is over.
-func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant, used float64) {
+func (s *segment) keptUntil(slot slot, m meter, now instant) (until instant, used float64) {
 	if m.isConduct() {
 		return s.expiry(slot, m), 0
 	}
@@ -125,7 +125,7 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant, use
 	layout := s.layouts.get(m.layout())
 	for i := range layout.n {
 		w := layout.anyWindow(i, slot, m.withCount())
-		end, last, used = max(end, w.heldUntil()), max(last, w.end), max(used, w.share(now))
+		end, last, used = max(end, w.keptUntil()), max(last, w.end), max(used, w.share(now))
 	}
 	if m.conduct() >= checkConduct {
 		c, _ := s.table.Load().conduct(slot.hash(), now)
@@ -140,15 +140,15 @@ func (s *segment) heldUntil(slot slot, m meter, now instant) (until instant, use
 var errFull = fmt.Errorf("memory: %w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
 
 // makeRoom reports whether one more slot may be used, and counts it. At the bound it first
-// evicts one that is not held.
+// evicts one that is not kept.
 func (s *segment) makeRoom(now instant) bool {
 	if s.capacity.claim() {
 		return true
 	}
-	if now < s.roomTime { // the clock stepped back, and some may be held for less time
+	if now < s.roomTime { // the clock stepped back, and some may be kept for less time
 		t := s.table.Load()
-		clear(t.held)
-		t.allHeld = 0
+		clear(t.kept)
+		t.allKept = 0
 	}
 	s.roomTime, s.looked = now, 0
 	for {
@@ -174,7 +174,7 @@ type victim struct {
 // A sample is what a search for room has found so far.
 type sample struct {
 	best victim
-	size int // slots that are not held
+	size int // slots that are not kept
 }
 
 // isEnough reports whether the search can end.
@@ -190,13 +190,13 @@ func (f *sample) add(v victim) {
 	}
 }
 
-// findVictim returns a slot that has expired or else, of a sample of those that are not held, the
-// one that used the smallest share of any quota. It passes over blocks in which all are held, and
+// findVictim returns a slot that has expired or else, of a sample of those that are not kept, the
+// one that used the smallest share of any quota. It passes over blocks in which all are kept, and
 // ends rather than search a part of a block, so that each search that finds none leaves fewer
 // blocks to the next one.
 func (s *segment) findVictim(now instant) victim {
 	t := s.table.Load()
-	if t.allHeld > now {
+	if t.allKept > now {
 		return victim{}
 	}
 	var found sample
@@ -209,25 +209,25 @@ func (s *segment) findVictim(now instant) victim {
 			s.searchSlots(t, at, end, now, &found)
 			continue
 		}
-		if t.held[block] > now {
+		if t.kept[block] > now {
 			s.roomHand = end
 			continue
 		}
 		if s.looked+blockSlots > maxLooked {
 			break
 		}
-		t.held[block] = s.searchSlots(t, at, end, now, &found)
+		t.kept[block] = s.searchSlots(t, at, end, now, &found)
 	}
 	if !found.best.found {
-		t.allHeld = slices.Min(t.held)
+		t.allKept = slices.Min(t.kept)
 	}
 	return found.best
 }
 
 // searchSlots adds the slots of a block from at to its end to the sample, until that is enough. It
-// returns until when all of them are held; 0 if one is not, or if it ended before.
-func (s *segment) searchSlots(t *table, at, end uint64, now instant, found *sample) (held instant) {
-	held = math.MaxInt64
+// returns until when all of them are kept; 0 if one is not, or if it ended before.
+func (s *segment) searchSlots(t *table, at, end uint64, now instant, found *sample) (kept instant) {
+	kept = math.MaxInt64
 	for ; at < end; at++ {
 		if found.isEnough() {
 			return 0
@@ -236,14 +236,14 @@ func (s *segment) searchSlots(t *table, at, end uint64, now instant, found *samp
 		s.looked++
 		v, until := s.candidate(t, at, now)
 		found.add(v)
-		held = min(held, until)
+		kept = min(kept, until)
 	}
-	return held
+	return kept
 }
 
 // candidate returns slot i as a victim. If it is not one, it returns until when; an empty slot
-// and a frozen one (see noteHeld) never are.
-func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUntil instant) {
+// and a frozen one (see noteKept) never are.
+func (s *segment) candidate(t *table, i uint64, now instant) (v victim, keptUntil instant) {
 	slot := t.slot(i)
 	if slot.hash() == 0 {
 		return victim{}, math.MaxInt64
@@ -255,7 +255,7 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 	if s.expiry(slot, m) <= now {
 		return victim{found: true, at: i, expired: true}, 0
 	}
-	until, used := s.heldUntil(slot, m, now)
+	until, used := s.keptUntil(slot, m, now)
 	if until > now {
 		return victim{}, until
 	}
@@ -263,13 +263,13 @@ func (s *segment) candidate(t *table, i uint64, now instant) (v victim, heldUnti
 }
 
 // evict empties the slot of a victim, which then counts as used by another. It
-// reports false if the subject has been charged since it was found, so that it is held
+// reports false if the subject has been charged since it was found, so that it is kept
 // now, or has not expired any more.
 func (s *segment) evict(v victim, now instant) bool {
 	t := s.table.Load()
 	slot := t.slot(v.at)
 	m := slot.freeze()
-	if until, _ := s.heldUntil(slot, m, now); until > now || v.expired && s.expiry(slot, m) > now {
+	if until, _ := s.keptUntil(slot, m, now); until > now || v.expired && s.expiry(slot, m) > now {
 		slot.setMeter(m.after(m))
 		return false
 	}

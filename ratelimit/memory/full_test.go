@@ -37,8 +37,8 @@ func TestFullIsTrue(t *testing.T) {
 		for range 80 {
 			subject := fmt.Sprint(r.IntN(bound + 1))
 			log = append(log, fullStep(l, clock, r, subject, plans, &past))
-			if held := l.Stats().Subjects; held < 0 || held > int64(bound) {
-				t.Fatalf("%d places are in use, and there are %d", held, bound)
+			if kept := l.Stats().Subjects; kept < 0 || kept > int64(bound) {
+				t.Fatalf("%d places are in use, and there are %d", kept, bound)
 			}
 			if why := l.wrong(); why != "" {
 				t.Fatalf("history %d: %s after\n%s", seed, why, strings.Join(log, "\n"))
@@ -89,7 +89,7 @@ func (l *Limiter) wrong() string {
 	s, now := &l.segments[0], l.clock.now()
 	t, layouts := s.table.Load(), map[int]int{}
 	for i := range t.slots {
-		slot, held := t.slot(i), max(t.held[i/blockSlots], t.allHeld)
+		slot, kept := t.slot(i), max(t.kept[i/blockSlots], t.allKept)
 		m := slot.meter()
 		if slot.hash() == 0 {
 			continue
@@ -100,11 +100,11 @@ func (l *Limiter) wrong() string {
 		if m.isFrozen() {
 			return fmt.Sprintf("slot %d is frozen", i)
 		}
-		if held <= now || s.roomTime > now {
+		if kept <= now || s.roomTime > now {
 			continue
 		}
-		if until, _ := s.heldUntil(slot, slot.meter(), now); until < held {
-			return fmt.Sprintf("slot %d is held until %d, and its block until %d", i, until, held)
+		if until, _ := s.keptUntil(slot, slot.meter(), now); until < kept {
+			return fmt.Sprintf("slot %d is kept until %d, and its block until %d", i, until, kept)
 		}
 	}
 	for number := range l.layouts.used {

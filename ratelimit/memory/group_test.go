@@ -26,10 +26,10 @@ func TestGroupWithoutRoom(t *testing.T) {
 	l := newLimiter(t, Options{MaxSubjects: 4, Now: func() time.Time { return now }})
 	for i := range 3 {
 		for range 2 { // half of the limit, so that it keeps its place
-			take(t, l, fmt.Sprint("held ", i), plan)
+			take(t, l, fmt.Sprint("kept ", i), plan)
 		}
 	}
-	charges := group(plan, "held 0", "new 0", "held 1", "new 1", "held 2")
+	charges := group(plan, "kept 0", "new 0", "kept 1", "new 1", "kept 2")
 	charges[0].Plan = wider // its slot gets one window more
 	decisions := make([]ratelimit.Decision, len(charges))
 	for range 3 {
@@ -41,7 +41,7 @@ func TestGroupWithoutRoom(t *testing.T) {
 		}
 	}
 	for i := range 3 {
-		d, err := l.Peek(ctx, fmt.Sprint("held ", i), plan)
+		d, err := l.Peek(ctx, fmt.Sprint("kept ", i), plan)
 		if err != nil || d.Remaining() != 2 {
 			t.Errorf("subject %d has %d units left and error %v, want the 2 it had", i, d.Remaining(), err)
 		}

@@ -20,7 +20,7 @@ import (
 // Random histories of what is the engine's own: floods of new subjects at the bound,
 // restarts, old refunds, shares, and plan switches beside charges. The engine
 // answers as the model does, but that after a flood it may have forgotten the
-// subjects that are not held.
+// subjects that are not kept.
 func TestHistories(t *testing.T) {
 	for seed := range *histories {
 		h := newHistory(t, seed)
@@ -304,9 +304,9 @@ func (h *history) took(subject string, d ratelimit.Decision) {
 	h.emptied(subject, d)
 }
 
-// held reports whether a subject must not be forgotten: it is banned, has strikes,
+// kept reports whether a subject must not be forgotten: it is banned, has strikes,
 // or has used half of a limit that one of its windows was measured by.
-func (h *history) held(subject string) bool {
+func (h *history) kept(subject string) bool {
 	for _, plan := range historyPlans {
 		d, err := h.model.Peek(ctx, subject, plan)
 		must(h.t, err)
@@ -327,7 +327,7 @@ func (h *history) held(subject string) bool {
 var floodPlan = ratelimit.MustPlan("flood", ratelimit.Penalty{}, seconds(1000, 60))
 
 // flood sends requests for more new subjects than there is room for, and compares
-// what the held subjects are answered after it. The others are reset, as are the
+// what the kept subjects are answered after it. The others are reset, as are the
 // new ones, so that nothing has to be forgotten before the next flood.
 func (h *history) flood() {
 	h.note("flood")
@@ -336,7 +336,7 @@ func (h *history) flood() {
 	for range 2 * historyBound {
 		h.floods++
 		if _, err := h.engine.Take(ctx, fmt.Sprint("flood ", h.floods), floodPlan, 120); err != nil {
-			h.diff = fmt.Sprintf("a new subject was refused, though few others are held: %v", err)
+			h.diff = fmt.Sprintf("a new subject was refused, though few others are kept: %v", err)
 			return
 		}
 	}
@@ -346,13 +346,13 @@ func (h *history) flood() {
 		}
 	}
 	for _, subject := range []string{"a", "b", "c", "d"} {
-		if !h.held(subject) {
-			h.note("not held, and reset:", subject)
+		if !h.kept(subject) {
+			h.note("not kept, and reset:", subject)
 			h.reset(subject)
 			continue
 		}
 		if diff := h.peek(subject); diff != "" {
-			h.diff = fmt.Sprintf("%s is held:\n%s", subject, diff)
+			h.diff = fmt.Sprintf("%s is kept:\n%s", subject, diff)
 			return
 		}
 	}

@@ -53,7 +53,7 @@ func (h holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisio
 
 // holds are the charges of requests in progress that are held, of an engine with a file.
 type holds struct {
-	mu    sync.Mutex                               // locked while a held charge is made or settled, and at the end of a save
+	mu    sync.Mutex                               // locked while a held charge is made or settled, and at a save
 	live  map[uint64]map[string]ratelimit.Decision // by account and id; nil without a file
 	ended map[uint64]bool                          // accounts of which a hold has ended during a save
 }

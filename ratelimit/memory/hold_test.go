@@ -265,13 +265,13 @@ func TestHoldsAreForgotten(t *testing.T) {
 	l, save, _ := open(t, filepath.Join(t.TempDir(), "usage"))
 	must(t, save())
 	unlimited := ratelimit.UnlimitedPlan("all")
-	takeUnits(t, l, "full", heldPlan, 10)
+	takeUnits(t, l, "full", keptPlan, 10)
 	for i := range 100 {
 		id := fmt.Sprint(i)
 		d := hold(t, l, id, "a", thousands, 1)
 		must(t, l.Adjust(ctx, "a", &d, int64(i%3), id))
 		hold(t, l, id, "b", unlimited, 1)
-		if _, err := l.Hold(id, time.Minute).Take(ctx, "full", heldPlan, 1); err != nil {
+		if _, err := l.Hold(id, time.Minute).Take(ctx, "full", keptPlan, 1); err != nil {
 			t.Fatal(err)
 		}
 		all := []ratelimit.Charge{{Subject: "a", Plan: thousands, Cost: 1}}

@@ -91,8 +91,8 @@ func TestLoadRefusesDamage(t *testing.T) {
 		if err := l.Load([]Record{withData(account, data)}); err == nil {
 			t.Errorf("%s was loaded", name)
 		}
-		if held := l.Stats().Subjects; held != 0 {
-			t.Errorf("%s left %d subjects", name, held)
+		if kept := l.Stats().Subjects; kept != 0 {
+			t.Errorf("%s left %d subjects", name, kept)
 		}
 	}
 	text := slices.Clip(append(binary.AppendVarint([]byte{6, 0, 0, 0, 2, 0}, int64(byHandWithText)<<banLengthBits|1), 2))

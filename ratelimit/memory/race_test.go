@@ -30,7 +30,7 @@ func TestGroupsAddUp(t *testing.T) {
 	l := newLimiter(t, Options{MaxSubjects: 256, Now: func() time.Time { return noon }})
 	name := func(i int) string { return fmt.Sprint("shared ", i) }
 	for i := range subjects {
-		if _, err := l.Take(ctx, name(i), all, limit/2); err != nil { // so that it is held
+		if _, err := l.Take(ctx, name(i), all, limit/2); err != nil { // so that it is kept
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ type segment struct {
 	used       uint64  // slots in use
 	clockHand  uint64  // the slot at which the next sweep begins
 	roomHand   uint64  // the slot at which the next search for room begins
-	roomTime   instant // the latest time at which table.held was written
+	roomTime   instant // the latest time at which table.kept was written
 	looked     int     // at how many slots the last makeRoom has looked, at most maxLooked
 	generation uint32  // how many subjects were reset or evicted
 	names      names
@@ -162,16 +162,16 @@ func (s *subject) setMeter(slot slot, m meter) {
 		m |= quietConduct
 	}
 	slot.setMeter(m.after(slot.meter()))
-	s.noteHeld(s.hash) // its ban may end earlier now
+	s.noteKept(s.hash) // its ban may end earlier now
 }
 
-// noteHeld notes until when the slot of a key is held. A search for room may have passed
+// noteKept notes until when the slot of a key is kept. A search for room may have passed
 // over the slot while it was frozen.
-func (s *subject) noteHeld(key uint64) {
+func (s *subject) noteKept(key uint64) {
 	t := s.table.Load()
 	i, _ := t.find(key)
-	if t.held[i/blockSlots] > 0 {
-		until, _ := s.heldUntil(t.slot(i), t.slot(i).meter(), s.now)
+	if t.kept[i/blockSlots] > 0 {
+		until, _ := s.keptUntil(t.slot(i), t.slot(i).meter(), s.now)
 		t.release(i, until)
 		s.roomTime = max(s.roomTime, s.now)
 	}
@@ -196,7 +196,7 @@ func (s *subject) putConduct(c conduct, flags meter) error {
 	if c.length == 0 { // no ban, or one that is over
 		s.names.drop(s.hash)
 	}
-	s.noteHeld(conductHash(s.hash))
+	s.noteKept(conductHash(s.hash))
 	return nil
 }
 

@@ -45,8 +45,8 @@ func (w *window) setFull(t gcra.Time, now instant) {
 	w.setRounded(rounded)
 }
 
-// heldUntil returns the time until which half of the limit is used, which is over if less is.
-func (w *window) heldUntil() unixSecond {
+// keptUntil returns the time until which half of the limit is used, which is over if less is.
+func (w *window) keptUntil() unixSecond {
 	switch {
 	case w.isSmooth():
 		return w.end - unixSecond(w.limit/2/fillUnitsInSecond) // half of the time in which the bucket fills

@@ -13,9 +13,9 @@ type table struct {
 	words  []uint64
 	slots  uint64
 	stride uint64    // words in a slot
-	held   []instant // by block: before that time no slot can make room; 0: not known
+	kept   []instant // by block: before that time no slot can make room; 0: not known
 
-	allHeld instant // the first of these times, or an earlier one
+	allKept instant // the first of these times, or an earlier one
 
 	bansSince atomic.Int64  // Unix seconds; no ban that a meter has began later
 	moves     atomic.Uint64 // of slots; a search may miss one that moves
@@ -34,7 +34,7 @@ const (
 )
 
 func newTable(slots, stride uint64) *table {
-	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride, held: make([]instant, (slots+blockSlots-1)/blockSlots)}
+	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride, kept: make([]instant, (slots+blockSlots-1)/blockSlots)}
 }
 
 func (t *table) slot(i uint64) slot { return t.words[i*t.stride : (i+1)*t.stride] }
@@ -100,10 +100,10 @@ func (t *table) distance(i, j uint64) uint64 {
 	return j - i
 }
 
-// release notes until when slot i is held, at most.
+// release notes until when slot i is kept, at most.
 func (t *table) release(i uint64, until instant) {
-	held := &t.held[i/blockSlots]
-	*held, t.allHeld = min(*held, until), min(t.allHeld, until)
+	kept := &t.kept[i/blockSlots]
+	*kept, t.allKept = min(*kept, until), min(t.allKept, until)
 }
 
 // remove empties slot i, and moves back the slots behind it that it displaced.
@@ -120,7 +120,7 @@ func (t *table) remove(i uint64) {
 		}
 		s.copyTo(t.slot(i))
 		t.moves.Add(1) // before slot j changes
-		t.release(i, t.held[j/blockSlots])
+		t.release(i, t.kept[j/blockSlots])
 		i = j
 	}
 	s := t.slot(i)

@@ -42,10 +42,10 @@ func TestMovedSlotsMakeRoom(t *testing.T) {
 		i, _ := table.find(h)
 		table.slot(i).setHash(h)
 	}
-	table.held[0], table.held[1], table.allHeld = 20, 10, 10
+	table.kept[0], table.kept[1], table.allKept = 20, 10, 10
 	table.remove(blockSlots - 1)
-	if table.held[0] != 10 || table.held[1] != 10 {
-		t.Errorf("a slot moved from a block that is held until 10 to one until 20: %v", table.held)
+	if table.kept[0] != 10 || table.kept[1] != 10 {
+		t.Errorf("a slot moved from a block that is kept until 10 to one until 20: %v", table.kept)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestTablesShrink(t *testing.T) {
 				takeUnits(t, l, strconv.Itoa(i), plan, 1)
 			}
 			if n := s.table.Load().slots; n < 4000 {
-				t.Fatalf("4000 subjects are held in %d slots", n)
+				t.Fatalf("4000 subjects are kept in %d slots", n)
 			}
 			for hour := range 400 {
 				clock.Set(clock.Now().Add(time.Hour))
@@ -183,8 +183,8 @@ func TestLayoutsAreReplaced(t *testing.T) {
 	for i := range l.layouts.used {
 		total += l.layouts.get(i).accounts.Load()
 	}
-	if held := l.Stats().Subjects; total != held {
-		t.Errorf("%d accounts have layouts, and %d are held", total, held)
+	if kept := l.Stats().Subjects; total != kept {
+		t.Errorf("%d accounts have layouts, and %d are kept", total, kept)
 	}
 }
 
@@ -236,8 +236,8 @@ func TestLoadOfTheSmallestKeys(t *testing.T) {
 		if err := l.Load([]Record{{Key: uint64(key), Data: data, Expires: 1<<32 - 1}}); err != nil {
 			t.Errorf("key %d: %v", key, err)
 		}
-		if held := l.Stats().Subjects; held != want {
-			t.Errorf("after key %d: %d subjects are held, want %d", key, held, want)
+		if kept := l.Stats().Subjects; kept != want {
+			t.Errorf("after key %d: %d subjects are kept, want %d", key, kept, want)
 		}
 	}
 }
@@ -283,16 +283,16 @@ func TestLayoutsTakeLittleMemory(t *testing.T) {
 }
 
 // When all numbers are in use, an account of another combination gets the number
-// of the same windows with the smallest limits, under which it is held, if there
+// of the same windows with the smallest limits, under which it is kept, if there
 // is one. Otherwise the engine cannot decide, and counts nothing.
 func TestWithoutAFreeNumber(t *testing.T) {
 	l := newLimiter(t, Options{Now: func() time.Time { return noon }})
-	held := oneWindow(59)
-	held.limits[0] = 1
+	kept := oneWindow(59)
+	kept.limits[0] = 1
 	acquire := func(want layout) {
 		l.layouts.get(l.layouts.acquire(want, maxLayouts)).accounts.Add(1)
 	}
-	acquire(held)
+	acquire(kept)
 	for i := 100; l.layouts.used < maxLayouts; i++ {
 		acquire(oneWindow(i))
 	}
@@ -318,7 +318,7 @@ func TestWithoutAFreeNumber(t *testing.T) {
 		t.Errorf("after a request that was not decided: %v, %v, want limited as before", d.Outcome, err)
 	}
 	if n := l.Stats().Subjects; n != 1 {
-		t.Errorf("%d subjects are held, want a alone", n)
+		t.Errorf("%d subjects are kept, want a alone", n)
 	}
 }
 

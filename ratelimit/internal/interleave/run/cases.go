@@ -95,8 +95,8 @@ var cases = []row{
 	{"a new subject at the bound, beside a take of the one it replaces", "max 1, take a large => take b large evicting a | take a large evicting b => peek a large, peek b large"},
 	{"a new subject at the bound, beside a take that reaches half of a quota", "max 1, take 4 a large => take b large evicting a | take a large evicting b => peek a large, peek b large"},
 	{"a new subject at the bound, beside a ban", "max 2, take a large => take b large evicting a | ban a evicting a b | take a large evicting b => peek a large, peek b large, bans"},
-	{"a new subject at the bound, beside a refund of one that is held", "max 1, take 5 a large => take b large evicting a, take b large evicting a | refund a => take b large evicting a, peek a large, peek b large"},
-	{"a new subject at the bound, while a window ends of one that is held", "max 1, take 5 a large => take b large evicting a, take b large evicting a | clock 2s, take a large evicting b => peek a large, peek b large"},
+	{"a new subject at the bound, beside a refund of one that is kept", "max 1, take 5 a large => take b large evicting a, take b large evicting a | refund a => take b large evicting a, peek a large, peek b large"},
+	{"a new subject at the bound, while a window ends of one that is kept", "max 1, take 5 a large => take b large evicting a, take b large evicting a | clock 2s, take a large evicting b => peek a large, peek b large"},
 	{"two new subjects at the bound", "max 2, take 5 a large, take b large => take c large evicting b d | take d large evicting b c | take b large evicting c d => peek a large, peek b large, peek c large, peek d large"},
 
 	// Strikes and bans.

@@ -14,13 +14,13 @@ import (
 )
 
 var (
-	heldPlan  = ratelimit.MustPlan("held", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(10))
+	keptPlan  = ratelimit.MustPlan("kept", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(10))
 	largePlan = ratelimit.MustPlan("large", ratelimit.Penalty{}, ratelimit.PerMinute(1000), ratelimit.PerDay(1000))
 	hourPlan  = ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerHour(1000))
 )
 
 // flood sends a request for each of many new subjects. It costs more than the
-// subjects that are held have used, which would be forgotten first otherwise.
+// subjects that are kept have used, which would be forgotten first otherwise.
 func flood(t testing.TB, l *Limiter, subjects int) (refused int) {
 	t.Helper()
 	for i := range subjects {
@@ -35,8 +35,8 @@ func flood(t testing.TB, l *Limiter, subjects int) (refused int) {
 }
 
 // A subject that is banned, has strikes, or has used half of the smallest limit of a window is
-// held through a flood of new subjects, whatever came between, also after a restart.
-func TestHeld(t *testing.T) {
+// kept through a flood of new subjects, whatever came between, also after a restart.
+func TestKept(t *testing.T) {
 	race.Skip(t)
 	strict := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	striking := ratelimit.MustPlan("striking", strict, ratelimit.PerMinute(100), ratelimit.PerDay(3))
@@ -61,19 +61,19 @@ func TestHeld(t *testing.T) {
 		left  int64 // that plan has after the flood
 		steps []step
 	}{
-		"used up":                           {heldPlan, 0, []step{use(10, heldPlan)}},
-		"half":                              {heldPlan, 5, []step{use(5, heldPlan)}},
+		"used up":                           {keptPlan, 0, []step{use(10, keptPlan)}},
+		"half":                              {keptPlan, 5, []step{use(5, keptPlan)}},
 		"half of a day":                     {striking, 1, []step{use(2, striking)}},
 		"a strike":                          {striking, 0, []step{use(3, striking), use(1, striking)}},
-		"a larger plan after it":            {heldPlan, 0, []step{use(10, heldPlan), use(1, largePlan)}},
-		"other windows after it":            {heldPlan, 0, []step{use(10, heldPlan), use(1, hourPlan)}},
-		"a refund under a larger plan":      {heldPlan, 0, []step{use(10, heldPlan), refunded}},
-		"usage from elsewhere":              {heldPlan, 0, []step{use(10, heldPlan), elsewhere(1, largePlan)}},
-		"a denial":                          {heldPlan, 0, []step{use(10, heldPlan), use(1, heldPlan)}},
-		"a downgrade":                       {heldPlan, 0, []step{use(10, largePlan), use(1, heldPlan)}},
-		"usage under a larger plan":         {heldPlan, 0, []step{use(1, heldPlan), use(9, largePlan)}},
-		"an adjustment of new windows":      {heldPlan, 0, []step{elsewhere(10, heldPlan)}},
-		"an adjustment of a larger plan's":  {heldPlan, 0, []step{use(1, largePlan), elsewhere(10, heldPlan)}},
+		"a larger plan after it":            {keptPlan, 0, []step{use(10, keptPlan), use(1, largePlan)}},
+		"other windows after it":            {keptPlan, 0, []step{use(10, keptPlan), use(1, hourPlan)}},
+		"a refund under a larger plan":      {keptPlan, 0, []step{use(10, keptPlan), refunded}},
+		"usage from elsewhere":              {keptPlan, 0, []step{use(10, keptPlan), elsewhere(1, largePlan)}},
+		"a denial":                          {keptPlan, 0, []step{use(10, keptPlan), use(1, keptPlan)}},
+		"a downgrade":                       {keptPlan, 0, []step{use(10, largePlan), use(1, keptPlan)}},
+		"usage under a larger plan":         {keptPlan, 0, []step{use(1, keptPlan), use(9, largePlan)}},
+		"an adjustment of new windows":      {keptPlan, 0, []step{elsewhere(10, keptPlan)}},
+		"an adjustment of a larger plan's":  {keptPlan, 0, []step{use(1, largePlan), elsewhere(10, keptPlan)}},
 		"half of a burst":                   {smooth, 50, []step{use(50, smooth)}},
 		"half of a lower burst":             {lower, 19, []step{use(20, smooth), use(1, lower)}},
 		"a higher burst after it":           {lower, 19, []step{use(20, lower), elsewhere(1, smooth)}},
@@ -105,8 +105,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// No subject is held for longer than there is a reason to.
-func TestNotHeldFor(t *testing.T) {
+// No subject is kept for longer than there is a reason to.
+func TestNotKeptFor(t *testing.T) {
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
 	for name, end := range map[string]func(t *testing.T, l *Limiter, clock *ratelimittest.Clock, all []ratelimit.Decision){
 		"a minute that is over": func(_ *testing.T, _ *Limiter, clock *ratelimittest.Clock, _ []ratelimit.Decision) {
