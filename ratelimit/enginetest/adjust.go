@@ -40,9 +40,7 @@ func testWrongAdjustments(e *engineTest) {
 		e.wantInvalid("Adjust with "+what, adjuster.Adjust(ctx, c.subject, c.d, c.units, ""), ratelimit.ErrInvalid)
 	}
 	denied := e.takeN("a", p, 8)
-	if err := adjuster.Adjust(ctx, "a", &denied, 0, ""); err != nil {
-		e.Errorf("Adjust of a denial: %v", err)
-	}
+	e.adjust("a", &denied, 0, "")
 	e.want("wrong adjustments change nothing, and a denial gives nothing back", e.take(p), allowed, 6)
 }
 

@@ -22,31 +22,20 @@ func lasting(limit int64) *ratelimit.Plan {
 }
 
 func testHold(e *engineTest) {
-	holder, adjuster, p := capability[engine.Holder](e), capability[engine.Adjuster](e), lasting(100)
-	used := int64(0)
+	holder, p, used := capability[engine.Holder](e), lasting(100), int64(0)
 	for _, units := range []int64{10, 25, 3, 0} {
 		id := rand.Text()
-		d, err := holder.Hold(id, time.Hour).Take(ctx, "a", p, 10)
-		if err != nil {
-			e.Fatal(err)
-		}
-		e.check(&d)
+		d := e.takeFrom(holder.Hold(id, time.Hour), "a", p, 10)
 		e.want("a held charge", d, allowed, 100-used-10)
-		if err := adjuster.Adjust(ctx, "a", &d, units, id); err != nil {
-			e.Fatal(err)
-		}
+		e.adjust("a", &d, units, id)
 		used += units + 1
 		e.want("after it was settled", e.take(p), allowed, 100-used)
 	}
-	d, err := holder.Hold(rand.Text(), time.Hour).Take(ctx, "a", p, 59)
-	if err != nil {
-		e.Fatal(err)
-	}
-	e.want("a held charge that does not fit", d, limited, 58)
+	e.want("a held charge that does not fit", e.takeFrom(holder.Hold(rand.Text(), time.Hour), "a", p, 59), limited, 58)
 }
 
 func testHoldAll(e *engineTest) {
-	holder, adjuster, p := capability[engine.Holder](e), capability[engine.Adjuster](e), lasting(100)
+	holder, p := capability[engine.Holder](e), lasting(100)
 	capability[engine.MultiTaker](e)
 	e.takeN("b", p, 60)
 	for _, c := range []struct{ cost, a, b int64 }{{30, 70, 10}, {30, 70, 10}, {10, 60, 0}} {
@@ -56,9 +45,7 @@ func testHoldAll(e *engineTest) {
 			e.Fatal(err)
 		}
 		for i := range charges {
-			if err := adjuster.Adjust(ctx, charges[i].Subject, &decisions[i], c.cost, id); err != nil {
-				e.Fatal(err)
-			}
+			e.adjust(charges[i].Subject, &decisions[i], c.cost, id)
 		}
 		for subject, left := range map[string]int64{"a": c.a, "b": c.b} {
 			if d, err := capability[engine.Peeker](e).Peek(ctx, subject, p); err != nil || d.Remaining() != left {

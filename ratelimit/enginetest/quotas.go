@@ -100,11 +100,9 @@ func testSoft(e *engineTest) {
 	d = e.takeN("a", soft, 2*limit)
 	e.want("a cost over the limit", d, allowed, 0)
 	want("a cost over the limit", d, 0, 350)
-	if adjuster, ok := e.engine.Limiter.(engine.Adjuster); ok {
+	if _, ok := e.engine.Limiter.(engine.Adjuster); ok {
 		for _, units := range []int64{1000, 0} {
-			if err := adjuster.Adjust(ctx, "a", &d, units, ""); err != nil {
-				e.Fatal(err)
-			}
+			e.adjust("a", &d, units, "")
 			d.Cost = units
 			want("settled and given back", e.takeN("a", soft, 1), 0, 151+units+max(1-units, 0))
 		}

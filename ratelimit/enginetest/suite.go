@@ -95,12 +95,25 @@ func (e *engineTest) take(plan *ratelimit.Plan) ratelimit.Decision { return e.ta
 
 func (e *engineTest) takeN(subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
 	e.Helper()
-	d, err := e.engine.Take(ctx, subject, plan, cost)
+	return e.takeFrom(e.engine, subject, plan, cost)
+}
+
+func (e *engineTest) takeFrom(l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
+	e.Helper()
+	d, err := l.Take(ctx, subject, plan, cost)
 	if err != nil {
 		e.Fatalf("Take(%q, %v, %d): %v", subject, plan, cost, err)
 	}
 	e.check(&d)
 	return d
+}
+
+// adjust makes a charge cost so many units.
+func (e *engineTest) adjust(subject string, d *ratelimit.Decision, units int64, id string) {
+	e.Helper()
+	if err := capability[engine.Adjuster](e).Adjust(ctx, subject, d, units, id); err != nil {
+		e.Fatalf("Adjust(%q, %v, %d, %q): %v", subject, d.Plan, units, id, err)
+	}
 }
 
 // check checks what every decision must satisfy.
