@@ -269,9 +269,10 @@ func (q *Quota) validateSmooth() error {
 // package engine: the decision that a service gets may be about another charge, and is made with
 // the estimate. Peek counts the estimates of all requests that are not settled yet.
 //
-// Header fields show a soft quota only if its plan has no other: of several the most used. If it is
-// used up, they say that 0 is left. A client that then waits until the Reset, as one with package
-// transport does, waits in vain. So give the plan a hard quota too, such as one of a minute.
+// Header fields leave a soft quota out if the plan has a hard one, which is not soft. If all are
+// soft, they show the most used one, with 0 left once it is used up. A client that then waits until
+// the Reset, as package transport does, waits for nothing. So give the plan a hard quota too, such
+// as one of a minute.
 //
 // Usage belongs to the subject and the Window, also if a quota becomes soft or hard. No window
 // counts more than 9007199254740991 units: a request beyond that is refused. A smooth quota cannot

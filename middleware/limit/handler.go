@@ -308,7 +308,7 @@ type charged struct {
 	charges   []ratelimit.Charge
 	decisions []ratelimit.Decision
 	deciding  int    // which one the response shows
-	hold      string // the id by which they are held, or the only charge is; empty: they are not
+	hold      string // the id of the request under which its charges are held; empty: they are not
 }
 
 // newCharged returns room for n charges, in one allocation if they are few.

@@ -135,13 +135,13 @@ const (
 
 	// DraftRateLimit is RateLimit-Policy and RateLimit of
 	// draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4). Each is a List of Strings,
-	// one for each quota, for a soft one only if there is no other. The first has the quota q
-	// and the window w in seconds, the second what remains, r, for the next t seconds. A
-	// calendar window has no w, since its length varies. Of a smooth quota r is what can be used
-	// at once, and t the time until that is the whole burst. In place of a larger number q and r are 999999999999999, the largest in
-	// such a field. If a request has several charges, the fields list the quotas of all that
-	// were decided: give the plans of [ratelimit.Caller].Also scopes, so that the names
-	// differ. The draft may still change.
+	// one for each quota. A soft quota is left out beside one that is not soft. The first field has
+	// the quota q and the window w in seconds, the second what remains, r, for the next t seconds.
+	// A calendar window has no w, since its length varies. Of a smooth quota r is what can be used
+	// at once, and t the time until that is the whole burst. The largest number in such a field is
+	// 999999999999999, which also stands for larger ones. If a request has several charges, the
+	// fields list the quotas of all that were decided: give the plans of [ratelimit.Caller].Also
+	// scopes, so that the names differ. The draft may still change.
 	DraftRateLimit HeaderSet = 2
 
 	// NoHeaders is none of them. It is not combined with others.

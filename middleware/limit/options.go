@@ -74,13 +74,12 @@ type Options struct {
 	// request. Each request is then copied, at a cost of two allocations.
 	Settle bool
 
-	// Hold is for processes that die before they settle a charge. At the latest when this time has
-	// passed since, from 1s to 1h, the next request that is charged to the same subject with a
-	// Hold gives the charge back to the windows that it reached, before it is decided. Until then
-	// the charge counts, also for an [engine.Peeker] and for requests without a Hold. 0 means that
-	// it stays until the windows end. The hold of a charge lasts until Settle first changes it, or
-	// else until the handler returns: then the charge stays as it is, which is one more call of
-	// the engine. Hold needs Settle, and an [engine.Holder].
+	// Hold is how long after a crash the charges of unsettled requests stay, from 1s to 1h: the
+	// next request with a Hold that is charged to the same subject then gives them back, before it
+	// is decided. Until then they count, also for an [engine.Peeker] and for requests without a
+	// Hold. 0 means that they stay until their windows end. A charge is held until the first call
+	// of Settle. Without one it stays as it is when the handler returns, which takes one more call
+	// of the engine. Hold needs Settle, and a limiter that is an [engine.Holder].
 	Hold time.Duration
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every

@@ -24,7 +24,7 @@ type Settlement struct {
 	limiter  ratelimit.Limiter
 	caller   ratelimit.Caller
 	deciding int    // the number of the charge that Decision is about
-	hold     string // the id by which charges are held
+	hold     string // the id under which the charges are held; empty: they are not
 
 	// hidden says that no handler has it, so that it is settled once, at the end of the request.
 	hidden bool
@@ -42,7 +42,7 @@ type settledCharge struct {
 	counted  bool  // the engine has made it
 	fixed    bool  // it has a cost of its own, which Settle does not change
 	charged  int64 // what it costs now
-	held     bool  // the engine has made no adjustment of it
+	held     bool  // by the engine, until its first adjustment
 	// id and units belong to an adjustment whose answer was lost: it may have been made.
 	id    string
 	units int64
@@ -156,7 +156,8 @@ func (r *Settlement) chargeTo(ctx context.Context, c *settledCharge, units int64
 	return nil
 }
 
-// release ends what is still held at the end of the request, as it is or was to be settled.
+// release ends the holds that are left at the end of the request: at what the charge costs, or at
+// what a Settle that failed was to make it.
 func (r *Settlement) release(ctx context.Context) {
 	if r.hold == "" {
 		return

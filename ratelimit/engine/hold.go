@@ -12,16 +12,18 @@ type Holder interface {
 	// Hold returns a view of the engine for one request. What its Take charges, and its
 	// TakeAll if the engine is a [MultiTaker], is held under id, a random text of the request.
 	//
-	// The hold of each charge lasts until the engine's Adjust is called with the charge, the id
-	// and what the request costs in all, which may be what it was charged. As long as the process
-	// lives and reaches the engine, the hold is renewed, whatever the lease is. When it was not
-	// renewed for lease, from 1s to 1h, the units of the charge are given back once, to the windows
-	// that it reached. An engine may do that as late as when the subject is next asked for a held charge,
-	// before it decides about that. Adjust then charges the units of the request anew.
+	// Adjust of the engine ends the hold of a charge. Call it with the charge, the id, and what
+	// the request costs in all, also if that is what it was charged. The process keeps its holds
+	// alive. If it dies, or cannot reach the engine, for as long as lease, from 1s to 1h, the hold
+	// ends by itself: the units are given back once, to the windows that the charge reached. An
+	// engine may wait with that until the next held charge of the subject, and does it before it
+	// decides about that. A later Adjust charges the units of the request anew.
 	//
-	// Units of smooth quotas are not given back when a hold ends by itself: they come back in any
-	// case, and Adjust changes them by the difference. An Adjust that failed can be repeated for ten
-	// minutes, but the hold is not renewed after it. What a call charges whose answer is lost, or
-	// whose context ends first, is held too, and given back when the lease ends.
+	// Units of smooth quotas come back in any case. So they are not given back when a hold ends by
+	// itself, and Adjust changes them by the difference.
+	//
+	// After an Adjust that failed, the hold is not kept alive, and the call can be repeated for
+	// ten minutes. If the answer to a held charge is lost, or the context ends first, the charge
+	// is held too, and given back when the lease ends.
 	Hold(id string, lease time.Duration) ratelimit.Limiter
 }

@@ -1,6 +1,6 @@
-// Package engine is for authors of engines. It also has the interfaces of engines that can do
-// more than [ratelimit.Limiter]: Peeker, Adjuster, Holder, MultiTaker, Banner and Leaser. An
-// engine is a [ratelimit.Limiter] that counts usage itself:
+// Package engine is for authors of engines. It also has the interfaces of engines that can do more
+// than [ratelimit.Limiter]: Peeker, Adjuster, MultiTaker, Banner, Leaser and Holder. An engine is a
+// [ratelimit.Limiter] that counts usage itself:
 //
 //	func (e *Engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 //		if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {

@@ -12,9 +12,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// Hold implements [engine.Holder]. A process that dies takes its usage with it, so that holds
-// matter to the file of [Open] alone: it does not have their units in fixed and calendar windows.
-// The records of [Limiter.Save] have them.
+// Hold implements [engine.Holder]. If the process dies, its usage is gone, except for what is in
+// the file of [Open]. The file does not have the held units of fixed and calendar windows; the
+// records of [Limiter.Save] have them.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter { return holder{l, id, lease} }
 
 // A holder is what Hold returns.
@@ -78,9 +78,9 @@ func (h *holds) end(account uint64, id string) bool {
 	return found
 }
 
-// saved yields the records of all keys, and then those of some accounts once more, which count:
-// without what is held then. Of a hold that ended meanwhile the first record may have had what
-// was held, and not what it was settled at.
+// saved yields the records of all keys, and then a second record, which counts, of each account
+// that has holds, or of which one ended meanwhile: without what is held then. The first record may
+// have had what was held, and not what it was settled at.
 func (l *Limiter) saved() iter.Seq[[]Record] {
 	return func(yield func([]Record) bool) {
 		l.holds.mu.Lock()

@@ -20,8 +20,9 @@ import (
 // for concurrent use. It does not record invalid calls, nor calls with plans without quotas,
 // which decide alone.
 //
-// It has every capability that the middleware uses. One that the other limiter does not
-// have is an error that wraps [errors.ErrUnsupported].
+// It is an [engine.Peeker], [engine.Adjuster] and [engine.MultiTaker]. What the other limiter
+// cannot do is an error that wraps [errors.ErrUnsupported]. It is not an [engine.Holder]: a
+// service that sets Options.Hold of package limit is tested with package memory instead.
 type Recorder struct {
 	limiter ratelimit.Limiter
 

@@ -32,8 +32,8 @@ type change struct {
 	total  int64  // units of the charge that it settles, with those that were charged before
 }
 
-// adjustment returns the operation that adds units to a charge or, if they are negative,
-// gives them back.
+// adjustment returns the operation that adds units to a charge or, if they are negative, gives
+// them back. With 0 units it only ends a hold.
 func adjustment(subject string, charge *ratelimit.Decision, units int64, id string) operation {
 	op := operation{code: opAdd, subject: subject, change: &change{charge: *charge, units: units, id: id}}
 	if units <= 0 {

@@ -10,10 +10,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Hold implements [engine.Holder]. The lease is rounded up to seconds, and made 1s or 1h if it is
-// outside of that. A held charge is a call of the script for itself, and waits as Ban does while a
-// cluster moves the slot of the subject. Redis keeps 220 bytes for each, and up to 1,000 more for
-// a subject that has some. Holds outlast a Reset.
+// Hold implements [engine.Holder]. The lease is rounded up to seconds; a shorter one than 1s is
+// 1s, and a longer one than 1h is 1h. Each held charge is a call of the script of its own, and
+// waits as Ban does while a cluster moves the slot of the subject. Redis keeps 180 bytes for each
+// hold, and up to 1,000 more for a subject that has any. A Reset ends no holds.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
 	return &holder{l, id, min(max(lease, time.Second), time.Hour)}
 }
@@ -30,15 +30,15 @@ func (l *holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan,
 }
 
 func (l *holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	return l.takeAll(ctx, l, l, charges, decisions)
+	return l.takeAll(ctx, l, charges, decisions)
 }
 
-// Adjust settles what TakeAll gives back in a cluster.
+// Adjust ends the holds of charges that TakeAll gives back in a cluster.
 func (l *holder) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
 	return l.Limiter.Adjust(ctx, subject, d, units, l.id)
 }
 
-// terms returns what the script is sent of charges that are held.
+// terms returns what the script needs to hold charges, in place of their counts.
 func (l *holder) terms(charges ...ratelimit.Charge) string {
 	b := binary.BigEndian.AppendUint16([]byte{heldFollows}, l.seconds())
 	for i := range charges {
@@ -94,7 +94,7 @@ func (h *hold) forget() { h.holds.Delete(holdKey{h.id, h.subject}) }
 // renewPause is a quarter of the shortest lease.
 const renewPause = time.Second / 4
 
-// renewLater has the holds renewed after a pause, once for all who ask for it.
+// renewLater has the holds renewed after a pause. Calls during the pause change nothing.
 func (l *Limiter) renewLater() {
 	if l.renewing.CompareAndSwap(false, true) {
 		time.AfterFunc(renewPause, l.renewAll)
@@ -104,8 +104,8 @@ func (l *Limiter) renewLater() {
 // remembered is how long an adjustment of a hold can be repeated.
 const remembered = 10 * time.Minute
 
-// renewAll renews the holds of which a third of the lease has passed. One that could not be settled
-// is not renewed, since its request may have ended. It is forgotten when no repetition counts
+// renewAll renews each hold once a third of its lease has passed, unless a call to settle it has
+// begun: its request may have ended. Such a hold is forgotten when that call cannot be repeated
 // any more.
 func (l *Limiter) renewAll() {
 	now := time.Now()

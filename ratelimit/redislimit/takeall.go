@@ -22,11 +22,11 @@ import (
 // request may be refused because of units that are about to be given back, and only the first
 // subject that refuses gets a strike. Put subjects that many requests share last.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	return l.takeAll(ctx, l, nil, charges, decisions)
+	return l.takeAll(ctx, nil, charges, decisions)
 }
 
-// takeAll is TakeAll of a limiter: the engine, or its holder.
-func (l *Limiter) takeAll(ctx context.Context, limiter ratelimit.Limiter, h *holder, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+// takeAll is TakeAll, of a holder unless h is nil.
+func (l *Limiter) takeAll(ctx context.Context, h *holder, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}
@@ -35,7 +35,10 @@ func (l *Limiter) takeAll(ctx context.Context, limiter ratelimit.Limiter, h *hol
 			return err
 		}
 	}
-	return engine.TakeInOrder(ctx, limiter, charges, decisions)
+	if h != nil {
+		return engine.TakeInOrder(ctx, h, charges, decisions)
+	}
+	return engine.TakeInOrder(ctx, l, charges, decisions)
 }
 
 // errSeveralSlots says that a server is in cluster mode, and that subjects lie in
