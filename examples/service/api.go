@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"strings"
@@ -173,16 +174,19 @@ func open(ctx context.Context, file string) (*service, error) {
 	return s, nil
 }
 
-// firstKey creates a key if there is none, and returns it.
-func (s *service) firstKey(ctx context.Context) (string, error) {
+// firstKey creates a key if there is none. It is shown once, and stored nowhere.
+func (s *service) firstKey(ctx context.Context, out io.Writer) error {
 	secret := s.format.Generate()
 	_, err := s.keys.CreateFirst(ctx, sqlkeys.NewKey{
 		Digest: secret.Digest(), LastFour: secret.LastFour(), Owner: "ann@acme", Plan: "team", Created: time.Now(),
 	})
 	if errors.Is(err, sqlkeys.ErrExists) {
-		return "", nil
+		return nil
 	}
-	return secret.Reveal(), err
+	if err == nil {
+		_, err = fmt.Fprintf(out, "KEY=%s\n", secret.Reveal())
+	}
+	return err
 }
 
 // keepPlans reads the plans every ten seconds. Usage belongs to subjects and not to plans, so it
@@ -216,7 +220,7 @@ func (s *service) readPlans(ctx context.Context) error {
 			return fmt.Errorf("plan %q: %w", name, err)
 		}
 		all[name] = plans{
-			// Only the requests of a user can lead to a ban: one of the company would stop all its users.
+			// Only requests of a user lead to a ban: one of the company would stop all users.
 			requests: ratelimit.MustPlan(name, ratelimit.DefaultPenalty(), quotas[0]),
 			tokens:   ratelimit.MustPlan(name, ratelimit.Penalty{}, quotas[1]),
 			company:  ratelimit.MustPlan(name, ratelimit.Penalty{}, quotas[2]).WithScope("company"),

@@ -67,11 +67,9 @@ func run(ctx context.Context, api, metrics net.Listener, redisURL, file string, 
 	}
 	defer s.db.Close()
 	go s.keepPlans(ctx)
-	key, err := s.firstKey(ctx)
-	if err != nil {
+	if err := s.firstKey(ctx, out); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "KEY=%s\n", key) // shown once, stored nowhere
 
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))

@@ -119,6 +119,19 @@ func TestService(t *testing.T) {
 	}
 }
 
+// The first start shows a key, and the next ones show nothing.
+func TestFirstKey(t *testing.T) {
+	s := testcheck.Must(open(t.Context(), filepath.Join(t.TempDir(), "texts.db")))
+	defer s.db.Close()
+	for _, want := range []string{"KEY=text_", ""} {
+		var out strings.Builder
+		testcheck.NoError(t, s.firstKey(t.Context(), &out))
+		if got := out.String(); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // A change of a plan is read, and a mistake in it leaves the last plans in force.
 func TestPlansAreReadAgain(t *testing.T) {
 	s := testcheck.Must(open(t.Context(), filepath.Join(t.TempDir(), "texts.db")))

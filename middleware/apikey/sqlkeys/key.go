@@ -106,10 +106,10 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 // there is none, it returns nil or an error, and requests with the key get 503: a Table does not
 // know which plans there are.
 //
-// The function used is [Table.Used], or nil. It is called when a valid key is looked up whose
-// LastUsed is a minute old, in the background, for one key at a time. A Verifier looks a key that
-// is used up again after [apikey.Options.TTL], so a TTL over a minute makes LastUsed as old. What
-// used could not note, it is called for again at the next look-up.
+// The function used is [Table.Used], or nil to note nothing. It is called in the background, for
+// one key at a time, when a valid key is looked up whose LastUsed is at least a minute old. After
+// an error it is called again at the next look-up. A Verifier looks up a key once in
+// [apikey.Options.TTL]: if that is over a minute, LastUsed may be as old.
 func NewStore(
 	find func(context.Context, apikey.Digest) (Key, error),
 	used func(ctx context.Context, id string, at time.Time) error,
