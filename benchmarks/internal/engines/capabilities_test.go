@@ -45,6 +45,7 @@ var capabilities = map[string]func(l ratelimit.Limiter, g enginetest.Gaps) bool{
 	"bans by hand, with a reason (engine.Banner)": is[engine.Banner],
 	"several charges at one instant":              func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
 	"refunds and settling (engine.Adjuster)":      is[engine.Adjuster],
+	"holds (engine.Holder)":                       is[engine.Holder],
 	"units charged in advance (engine.Leaser)":    is[engine.Leaser],
 	"looking up (engine.Peeker)":                  is[engine.Peeker],
 	"forgetting a subject (Reset)": is[interface {
