@@ -12,7 +12,7 @@ import (
 
 // Hold implements [engine.Holder]. The lease is rounded up to seconds; a shorter one than 1s is
 // 1s, and a longer one than 1h is 1h. Each held charge is a call of the script of its own, and
-// waits as Ban does while a cluster moves the slot of the subject. Redis keeps 180 bytes for each
+// waits as Ban does while a cluster moves the slot of the subject. Redis keeps 220 bytes for each
 // hold, and up to 1,000 more for a subject that has any. A Reset ends no holds.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
 	return &holder{l, id, min(max(lease, time.Second), time.Hour)}
