@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,13 +166,23 @@ func TestNotingUse(t *testing.T) {
 			keys[apikey.Digest{byte(i)}] = &k
 		}
 		free, failing := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60)), true
+		var mu sync.Mutex // of keys and noted
 		var noted []string
-		store := sqlkeys.NewStore(func(_ context.Context, d apikey.Digest) (sqlkeys.Key, error) { return *keys[d], nil },
+		store := sqlkeys.NewStore(func(_ context.Context, d apikey.Digest) (sqlkeys.Key, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return *keys[d], nil
+		},
 			func(ctx context.Context, id string, at time.Time) error {
-				if noted = append(noted, id); failing {
+				mu.Lock()
+				noted = append(noted, id)
+				mu.Unlock()
+				if failing {
 					<-ctx.Done()
 					return ctx.Err()
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				for _, k := range keys {
 					if k.ID == id {
 						k.LastUsed = at
@@ -193,15 +204,19 @@ func TestNotingUse(t *testing.T) {
 		}
 		want := func(when string, names ...string) {
 			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
 			if slices.Sort(noted); !slices.Equal(noted, names) {
 				t.Errorf("%s the use of %q was noted, want %q", when, noted, names)
 			}
 			noted = nil
 		}
 		lookUpAll(2)
+		mu.Lock()
 		if len(noted) != 1 {
 			t.Errorf("while the first note waits, the store was told of %q, want one key at a time", noted)
 		}
+		mu.Unlock()
 		time.Sleep(time.Minute - time.Second)
 		synctest.Wait()
 		want("when the store fails,", "ann", "bob")
