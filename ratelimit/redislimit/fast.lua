@@ -387,7 +387,7 @@ end
 local hold = held and function(k, v)
   local score, n = now + byte(held, 2) * 256 + byte(held, 3) + 1, (#v % 12 == 9 and #v - 21 or #v) / 12
   while n > 0 and byte(v, 8 * n - 7) >= 128 do n = n - 1 end -- smooth quotas, and second entries
-  local last = score
+  local last = score + MARK_LASTS - AFTERLIFE
   for i = 8, 8 * n, 8 do
     local a, b, c, d = byte(v, i - 3, i)
     local ending = ((a * 256 + b) * 256 + c) * 256 + d
@@ -395,7 +395,8 @@ local hold = held and function(k, v)
   end
   local holds, id = KEYS[#KEYS - subjects + k], sub(held, 14 * subjects + 4)
   call('ZADD', holds, score, sub(held, 14 * k - 10, 14 * k + 3) .. char(n) .. sub(v, 1, 8 * n) .. id)
-  call('EXPIREAT', holds, last + AFTERLIFE)
+  call('EXPIREAT', holds, last + AFTERLIFE, 'NX')
+  call('EXPIREAT', holds, last + AFTERLIFE, 'GT') -- another one may last longer
 end
 if takes and not others then
   for k = 1, hold and byte(out[5]) == 97 and subjects or 0 do hold(k, grouped and values[k] or sub(out[5], 3)) end

@@ -97,7 +97,8 @@
 --
 -- The holds of a subject are a sorted set. The score of one is when its lease ends, rounded up.
 -- It is the operation r that gives back what was charged, and the id of the request. When the lease
--- has ended, the next take that is held does so, and the hold stays as one that has ended. The
+-- has ended, the next take that is held does so, and the hold stays as one that has ended: with FORGET
+-- in operations.lua more than when its windows have ended, and ten minutes have passed, as score. The
 -- windows of the operation are the first entries of the subject's value after the charge: not those
 -- of smooth quotas, and not second ones.
 --
@@ -133,6 +134,7 @@
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
 local AFTERLIFE = 5 -- seconds that a key outlives what it holds
+local MARK_LASTS = 600 -- seconds: for so long an adjustment can be repeated
 local DAY, MONTH = 172801, 2764801
 local SMOOTH = 2147483648 -- what the length of a smooth quota is more than its window
 local SECOND = 4294967296 -- of 2^-32 seconds

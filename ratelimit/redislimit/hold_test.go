@@ -83,6 +83,7 @@ type held struct {
 	subject, id   string
 	engine, model ratelimit.Decision
 	lease, ends   int64 // seconds
+	forgotten     int64 // when Redis may forget that it was given back; 0: it was not
 	gone          bool  // it was given back, or settled
 	lost          bool  // its key has expired
 	settled       bool  // or its process has died
@@ -204,11 +205,21 @@ func (h *holds) expire(subject string) {
 // end has the model give back what the next held take of a subject finds.
 func (h *holds) end(subject string) {
 	h.expire(subject)
+	now := h.clock.Now().Unix()
+	due := slices.DeleteFunc(slices.Clone(h.all), func(c *held) bool { return c.subject != subject || c.gone || c.ends > now })
 	for _, c := range h.all {
-		if c.subject != subject || c.gone || c.ends > h.clock.Now().Unix() {
-			continue
+		if len(due) > 0 && c.subject == subject && c.forgotten > 0 && c.forgotten <= now {
+			c.lost = true
 		}
-		c.gone = true
+	}
+	for _, c := range due {
+		c.gone, c.forgotten = true, now+600
+		for _, s := range c.engine.States {
+			c.forgotten = max(c.forgotten, s.Reset)
+		}
+		for _, o := range c.engine.Receipt.Others {
+			c.forgotten = max(c.forgotten, int64(o.End))
+		}
 		d := c.model
 		for i := range engine.Of(d.Plan).Len() {
 			if engine.Of(d.Plan).Kind(i) < 0 {
@@ -451,6 +462,51 @@ func TestHoldIsGivenBackInOrder(t *testing.T) {
 		redislimit.Die(l)
 		must(t, c.Del(ctx, redislimit.HoldsKey(l, "a")).Err())
 		must(t, l.Reset(ctx, "a"))
+	}
+}
+
+// Redis keeps a hold under a smooth quota alone for ten minutes after its lease has ended, also if
+// a shorter one follows, so that an Adjust that failed can be repeated.
+func TestHoldsAreKeptForAnAdjust(t *testing.T) {
+	for lease, after := range map[time.Duration]time.Duration{time.Second: 10 * time.Minute, time.Hour: time.Hour + 10*time.Minute + 5*time.Second} {
+		m, c := mini(t)
+		l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+		plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(100).Smooth(100))
+		m.SetTime(now)
+		d, err := l.Hold("id", lease).Take(ctx, "a", plan, 10)
+		must(t, err)
+		short, err := l.Hold("short", time.Second).Take(ctx, "a", plan, 10)
+		must(t, err)
+		must(t, l.Adjust(ctx, "a", &short, 0, "short"))
+		other, at := newLimiterOf(t, c, l), time.Duration(0)
+		for _, passed := range []time.Duration{3 * time.Second, 6 * time.Second, after} {
+			m.FastForward(passed - at)
+			at = passed
+			m.SetTime(now.Add(at))
+			must(t, second(other.Hold(fmt.Sprint(passed), time.Second).Take(ctx, "a", plan, 1)))
+			redislimit.Die(other)
+			must(t, redislimit.Renew(l))
+		}
+		must(t, l.Adjust(ctx, "a", &d, 50, "id"))
+		if d, err = l.Peek(ctx, "a", plan); err != nil || d.Remaining() < 47 || d.Remaining() > 52 {
+			t.Errorf("a lease of %v, %v later: %d of 100 are left (%v), want 47 and what has come back", lease, after, d.Remaining(), err)
+		}
+	}
+}
+
+// Of what processes that died have held Redis keeps nothing for longer than it can matter, also if
+// the subject always holds something.
+func TestHoldsThatEndedAreForgotten(t *testing.T) {
+	m, c := mini(t)
+	l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerHour(100))
+	for n, want := range []int64{1, 2, 3, 2, 2} {
+		m.SetTime(now.Add(time.Duration(n) * 25 * time.Minute))
+		must(t, second(l.Hold(fmt.Sprint(n), time.Second).Take(ctx, "a", plan, 1)))
+		redislimit.Die(l)
+		if got := c.ZCard(ctx, redislimit.HoldsKey(l, "a")).Val(); got != want {
+			t.Errorf("after %d holds Redis keeps %d, want %d", n+1, got, want)
+		}
 	}
 }
 

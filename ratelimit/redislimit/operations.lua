@@ -156,6 +156,7 @@ local function change_bucket(length, spans)
 end
 
 local ENDED = 'x' -- in front of a hold
+local FORGET = MAX_UNITS - MAX_U32 -- what its score is more than when it can be forgotten
 
 -- change_subject changes what a charge to the subject at hand costs. With anew, so many units are
 -- added to fixed windows instead.
@@ -201,7 +202,7 @@ operations.a, operations.r = change, change
 function operations.h(_, v)
   local score = now + byte(arg, 2) * 256 + byte(arg, 3) + 1
   call('ZADD', KEYS[2], 'XX', score, named)
-  call('EXPIREAT', KEYS[2], score + AFTERLIFE, 'GT')
+  call('EXPIREAT', KEYS[2], score + MARK_LASTS, 'GT')
   return v
 end
 
@@ -212,13 +213,16 @@ local function end_holds(k)
   local holds, before = KEYS[#KEYS - subjects + k], op
   read_open(k)
   op = 'r'
+  call('ZREMRANGEBYSCORE', holds, FORGET, FORGET + now)
   for _ = 1, 1000 do
     local first = call('ZREVRANGE', holds, -1, -1, 'WITHSCORES')
     if not first[1] or first[2] + 0 > now then break end
     arg = first[1]
     change_subject()
     call('ZREM', holds, arg)
-    call('ZADD', holds, MAX_UNITS, ENDED .. arg)
+    local last = now + MARK_LASTS
+    for p = 20, 12 + 8 * byte(arg, 15), 8 do last = max(last, number(arg, p)) end
+    call('ZADD', holds, FORGET + last, ENDED .. arg)
   end
   store()
   arg, op = ARGV[1], before

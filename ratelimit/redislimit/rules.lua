@@ -7,7 +7,6 @@ local MAX_WINDOWS = 8        -- of one subject
 local MAX_U32 = 4294967295
 local MAX_UNITS = 9007199254740991 -- of a window
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
-local MARK_LASTS = 600       -- seconds
 local RETURN, MAX_RETURNS = 32, 32 -- bytes, and how many of a bucket
 
 local micros = time[2] + 0
