@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,6 +170,39 @@ func TestHoldEndsAsItWasToBeSettled(t *testing.T) {
 			t.Errorf("seed %d: Settle returned %v, and %v are used in the end, want 70", seed, err, got)
 		}
 	}
+}
+
+// The end of a request waits for a Settle that has begun, and does not settle beside it.
+func TestHoldEndsAfterASettle(t *testing.T) {
+	l := &slowAdjuster{Limiter: atNow(), begun: make(chan struct{}, 2)}
+	var wg sync.WaitGroup
+	reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Hold: time.Minute}, func(_ http.ResponseWriter, res *limit.Settlement) {
+		wg.Go(func() { settle(t, res, 70) })
+		<-l.begun
+	})
+	wg.Wait()
+	if l.together.Load() {
+		t.Error("two adjustments of one charge were made at once")
+	}
+	wantUsed(t, l.Limiter, "settled", [2]int64{70, 70})
+}
+
+// A slowAdjuster notes whether it is asked for several adjustments at once.
+type slowAdjuster struct {
+	*memory.Limiter
+	begun    chan struct{}
+	asked    atomic.Int32
+	together atomic.Bool
+}
+
+func (l *slowAdjuster) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if l.asked.Add(1) > 1 {
+		l.together.Store(true)
+	}
+	defer l.asked.Add(-1)
+	l.begun <- struct{}{}
+	time.Sleep(20 * time.Millisecond)
+	return l.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
 // onlyTake is an engine that can do nothing else.
