@@ -9,7 +9,8 @@ import (
 )
 
 // Hold implements [engine.Holder]. What the local engine admits is charged to the primary once
-// Adjust has said what it costs, and not at all if the process ends before. If the primary or
+// Adjust has said what it costs, and not at all if the process ends before. What a request cost may
+// be lost if an outage of more than ten minutes begins while Adjust is under way. If the primary or
 // [Options.Local] is not a Holder, errors wrap [ratelimit.ErrInvalid] and [errors.ErrUnsupported].
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
 	_, _, err := both[engine.Holder](l, "hold")
