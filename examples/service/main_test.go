@@ -54,10 +54,10 @@ func start(t *testing.T, redisURL string) (c *client, stop func() error) {
 	return c, func() error { cancel(); return <-ended }
 }
 
-// send returns the status, the header and the body of a response.
-func (c *client) send(method, path, body string) (int, http.Header, string) {
+// post returns the status, the header and the body of a response.
+func (c *client) post(path, body string) (int, http.Header, string) {
 	c.t.Helper()
-	r := testcheck.Must(http.NewRequestWithContext(c.t.Context(), method, c.url+path, strings.NewReader(body)))
+	r := testcheck.Must(http.NewRequestWithContext(c.t.Context(), "POST", c.url+path, strings.NewReader(body)))
 	r.Header.Set("Authorization", "Bearer "+c.key)
 	resp := testcheck.Must(http.DefaultClient.Do(r))
 	defer resp.Body.Close()
@@ -68,7 +68,7 @@ func (c *client) send(method, path, body string) (int, http.Header, string) {
 // text asks for a text, and returns the status and how many units of the limit that is shown are left.
 func (c *client) text(about string, maxTokens int) (status int, left string) {
 	c.t.Helper()
-	status, header, _ := c.send("POST", "/v1/texts", fmt.Sprintf(`{"about": %q, "max_tokens": %d}`, about, maxTokens))
+	status, header, _ := c.post("/v1/texts", fmt.Sprintf(`{"about": %q, "max_tokens": %d}`, about, maxTokens))
 	return status, header.Get("X-RateLimit-Remaining")
 }
 
@@ -76,17 +76,17 @@ func (c *client) text(about string, maxTokens int) (status int, left string) {
 // There is no Redis, which would be too late at times, and decide twice then.
 func TestService(t *testing.T) {
 	c, stop := start(t, "redis://127.0.0.1:1")
-	if status, _, body := c.send("POST", "/v1/texts", `{"about": "cats", "max_tokens": 50}`); status != 200 || body != "I\nknow\nnothing\nof\ncats\n" {
+	if status, _, body := c.post("/v1/texts", `{"about": "cats", "max_tokens": 50}`); status != 200 || body != "I\nknow\nnothing\nof\ncats\n" {
 		t.Errorf("a text is %d, %q", status, body)
 	}
 	if status, left := c.text("dogs", 50); status != 200 || left != "15" {
 		t.Errorf("the second text: %d with %s left, want the company's 70 less the 5 tokens of the first and 50 of its own", status, left)
 	}
-	if status, _, body := c.send("POST", "/v1/texts", `{"about": "cats", "max_tokens": 61}`); status != 429 || !strings.Contains(body, "company") {
+	if status, _, body := c.post("/v1/texts", `{"about": "cats", "max_tokens": 61}`); status != 429 || !strings.Contains(body, "company") {
 		t.Errorf("a text for more than the company has left: %d, %s, want 429 that names the company", status, body)
 	}
 	for _, body := range []string{`{`, `{"about": "cats", "max_tokens": 501}`, `{"about": "cats"}`} {
-		status, header, text := c.send("POST", "/v1/texts", body)
+		status, header, text := c.post("/v1/texts", body)
 		if status != 400 || header.Get("X-RateLimit-Limit") != "" || !strings.Contains(text, `{"error":{"message":"The body must be JSON`) {
 			t.Errorf("the body %s is answered with %d, %s, want 400 in the form of the service", body, status, text)
 		}
@@ -94,7 +94,7 @@ func TestService(t *testing.T) {
 
 	// A new key, after which the old one works too.
 	old := c.key
-	status, _, fresh := c.send("POST", "/v1/key", "")
+	status, _, fresh := c.post("/v1/key", "")
 	for _, key := range []string{strings.TrimSpace(fresh), old} {
 		if c.key = key; status != 200 || key == "" {
 			t.Fatalf("POST /v1/key: %d, %q", status, fresh)

@@ -14,10 +14,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// hold takes units of a subject, held under its name.
-func (r *rig) hold(subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
+// hold takes five units of a subject, held under its name.
+func (r *rig) hold(subject string, plan *ratelimit.Plan) ratelimit.Decision {
 	r.Helper()
-	d, err := r.Hold(subject, time.Minute).Take(ctx, subject, plan, cost)
+	d, err := r.Hold(subject, time.Minute).Take(ctx, subject, plan, 5)
 	if err != nil || !d.Allowed() {
 		r.Fatalf("a held take of %q: %v, %v", subject, d.Outcome, err)
 	}
@@ -40,41 +40,41 @@ func TestHold(t *testing.T) {
 		run  func(r *rig)
 	}{
 		{"settled at what it was charged", "5", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.settle("a", &d, 5)
 			r.shared.endHolds(r)
 		}},
 		{"the process dies", "0", func(r *rig) {
-			r.hold("a", daily, 5)
+			r.hold("a", daily)
 			r.shared.endHolds(r)
 		}},
 		{"the process dies, and the primary failed when it was charged", "0", func(r *rig) {
 			r.lose()
-			r.hold("a", daily, 5)
+			r.hold("a", daily)
 			r.shared.set(nil)
 			time.Sleep(time.Minute)
 		}},
 		{"the answer was lost, and the request is settled at what it was charged", "5", func(r *rig) {
 			r.shared.lost = func() bool { return true }
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.settle("a", &d, 5)
 			r.shared.endHolds(r)
 		}},
 		{"an outage begins, and lasts longer than the lease", "3", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.lose()
 			r.settle("a", &d, 3)
 			time.Sleep(time.Hour)
 			r.shared.endHolds(r)
 		}},
 		{"an outage begins, and the request is settled at what it was charged", "5", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.lose()
 			r.settle("a", &d, 5)
 			r.shared.endHolds(r)
 		}},
 		{"an outage begins that no request has noticed", "5", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.shared.set(down)
 			r.settle("a", &d, 5)
 			r.shared.set(nil)
@@ -83,32 +83,32 @@ func TestHold(t *testing.T) {
 		}},
 		{"an outage ends, and the request costs nothing", "0", func(r *rig) {
 			r.lose()
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.regain()
 			r.settle("a", &d, 0)
 		}},
 		{"the day ends in the outage", "0", func(r *rig) {
 			r.lose()
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			time.Sleep(12 * time.Hour)
 			r.settle("a", &d, 7)
 		}},
 		{"the primary loses its data", "7", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.shared.endHolds(r)
 			must(r, r.shared.engine.Reset(ctx, "a"))
 			r.settle("a", &d, 7)
 		}},
 		{"the subject is reset in the outage that it was charged in", "2", func(r *rig) {
 			r.lose()
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			if err := r.Reset(ctx, "a"); !errors.Is(err, failover.ErrLocalOnly) {
 				r.Error(err)
 			}
 			r.settle("a", &d, 7) // what is added
 		}},
 		{"the subject is reset in an outage that began after it was charged", "7", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.lose()
 			if err := r.Reset(ctx, "a"); !errors.Is(err, failover.ErrLocalOnly) {
 				r.Error(err)
@@ -118,7 +118,7 @@ func TestHold(t *testing.T) {
 		}},
 		{"another subject is reset in the outage", "7", func(r *rig) {
 			r.lose()
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			if err := r.Reset(ctx, "b"); !errors.Is(err, failover.ErrLocalOnly) {
 				r.Error(err)
 			}
@@ -141,13 +141,13 @@ func TestHold(t *testing.T) {
 		}},
 		{"settled after Close", "7", func(r *rig) {
 			r.shared.set(down)
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.shared.set(nil)
 			must(r, r.Close())
 			r.settle("a", &d, 7)
 		}},
 		{"a call after its context has ended, and again", "5", func(r *rig) {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
 			if err := r.Adjust(ended, "a", &d, 5, "a"); !errors.Is(err, context.Canceled) {
@@ -174,12 +174,12 @@ func TestHold(t *testing.T) {
 func TestHoldInAnOutage(t *testing.T) {
 	run(t, withLocal, failover.Options{JournalSize: 1, OnChange: func(error) {}}, func(r *rig) {
 		r.lose() // with another subject
-		d := r.hold("a", daily, 5)
+		d := r.hold("a", daily)
 		r.wantUsed("held", r.local, "a", daily, "5/24h0m0s")
 		if s := r.Stats(); s.Pending != 1 || s.Lost != 0 {
 			r.Errorf("%d in the journal, %d lost, want the other subject", s.Pending, s.Lost)
 		}
-		free := r.hold("b", daily, 5)
+		free := r.hold("b", daily)
 		if r.settle("b", &free, 0); r.Stats().Lost != 0 {
 			r.Error("a request that costs nothing is lost")
 		}
@@ -196,7 +196,7 @@ func TestHoldsAreMergedTogether(t *testing.T) {
 	remembering(t, failover.Options{OnChange: func(error) {}}, first(0), func(r *rig, o *once) {
 		r.lose()
 		for range 10 {
-			d := r.hold("a", daily, 5)
+			d := r.hold("a", daily)
 			r.settle("a", &d, 3)
 		}
 		r.regain()
@@ -211,7 +211,7 @@ func TestHoldsAreMergedTogether(t *testing.T) {
 // is settled also after the time for which ids are remembered.
 func TestHoldThroughALongOutage(t *testing.T) {
 	remembering(t, failover.Options{OnChange: func(error) {}}, first(0), func(r *rig, o *once) {
-		d := r.hold("a", daily, 5)
+		d := r.hold("a", daily)
 		r.lose()
 		r.settle("a", &d, 3)
 		time.Sleep(time.Hour)

@@ -116,7 +116,9 @@ func (l *Limiter) renewAll() {
 			h.forget()
 		case settled == 0 && now.Sub(h.renewed) > h.lease/3:
 			h.renewed = now
-			go l.do(context.Background(), operation{code: opRenew, subject: h.subject, change: &change{hold: h}})
+			go func() {
+				_, _, _ = l.do(context.Background(), operation{code: opRenew, subject: h.subject, change: &change{hold: h}}) // else the next time
+			}()
 		}
 		return true
 	})

@@ -182,9 +182,9 @@ func (h *holds) move() {
 // give back then.
 func (h *holds) expire(subject string) {
 	key, now := redislimit.HoldsKey(h.processes[0], subject), h.clock.Now().Unix()
-	tag, _, _ := strings.Cut(key, "}")
-	tag = tag[strings.Index(tag, "{"):]
-	if at, err := h.client.ZScore(ctx, tag+"}expiries", key).Result(); err != nil || int64(at) > now {
+	_, rest, _ := strings.Cut(key, "{")
+	tag, _, _ := strings.Cut(rest, "}")
+	if at, err := h.client.ZScore(ctx, "{"+tag+"}expiries", key).Result(); err != nil || int64(at) > now {
 		return
 	}
 	for _, c := range h.all {
