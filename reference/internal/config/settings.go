@@ -81,7 +81,7 @@ func (c *Config) settings() []setting {
 			about: "Each such time without a ban undoes one step of growth."},
 		{name: "plans", value: value{field: &c.Plans, read: c.readPlans},
 			initial: "{free: [60/minute, 1000/day], pro: [300/minute, 10000/day], business: [1000/minute, 100000/day], enterprise: custom}",
-			about:   "The plans that a key can have. A plan has up to four quotas, such as `60/minute`, `60/minute smooth 10`, `10000/month from 17` or `1000/day in Europe/Berlin`. Or it is `custom` if each key has its own, `suspended` to refuse every request, or `unlimited`."},
+			about:   "The plans that a key can have. A plan has up to four quotas, such as `60/minute`, `60/minute smooth 10`, `10000/month from 17`, `1000/day in Europe/Berlin`, or `10000/month soft`, which refuses nothing. Or it is `custom` if each key has its own, `suspended` to refuse every request, or `unlimited`."},
 		{name: "anonymous", value: value{field: &c.Anonymous, read: c.readAnonymous}, initial: "[60/minute, 1000/day]",
 			about: "Quotas of callers without a valid key, for each network."},
 		{name: "uncharged", value: value{field: &c.Uncharged, read: c.readUncharged}, initial: "[600/minute]",
