@@ -58,8 +58,8 @@ func principal(r *http.Request) apikey.Principal {
 	return p
 }
 
-// identify returns whom a text is charged to: in tokens the user and the company, and the user
-// as one request, which needs a subject of its own.
+// identify returns what a text is charged to: its tokens to the user and to the company, and one
+// request to the user, under another subject.
 func (s *service) identify(r *http.Request) (ratelimit.Caller, error) {
 	p := principal(r)
 	_, company, _ := strings.Cut(p.Owner, "@")

@@ -169,7 +169,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 		})
 	}
 	if c.sent == 0 && (here || !held) {
-		c.id = "" // nobody has used it; if it was sent, the same id makes the adjustment once
+		c.id = "" // the primary has not seen it; otherwise the same id makes the adjustment once
 	}
 	switch {
 	case got == answered:

@@ -30,7 +30,7 @@ func TestFullOfThoseWhoCount(t *testing.T) {
 		t.Errorf("stats %+v, want 100 subjects, 1 refused, 0 evicted", s)
 	}
 	if d := take(t, l, "7", plan); d.Outcome != ratelimit.Limited {
-		t.Errorf("somebody who is kept: %v, want limited", d.Outcome)
+		t.Errorf("a subject that is kept: %v, want limited", d.Outcome)
 	}
 	clock.Set(noon.Add(time.Minute))
 	take(t, l, "one more", plan) // the minute is over, and with it the reason to hold anybody

@@ -14,8 +14,8 @@ import (
 
 // Hold implements [engine.Holder]. If the process dies, its usage is gone, except for what is in
 // the file of [Open]. The file does not have the held units of fixed and calendar windows; the
-// records of [Limiter.Save] have them.
-// A Reset ends no holds: until they end, the file has less of what is used after it.
+// records of [Limiter.Save] have them. A Reset ends no holds. Until they end, their units are
+// missing from what the file says is used after it.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter { return holder{l, id, lease} }
 
 // A holder is what Hold returns.

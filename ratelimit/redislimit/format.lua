@@ -97,10 +97,10 @@
 --
 -- The holds of a subject are a sorted set. The score of one is when its lease ends, rounded up.
 -- It is the operation r that gives back what was charged, and the id of the request. When the lease
--- has ended, the next take that is held does so, and the hold stays as one that has ended: with FORGET
--- in operations.lua more than when its windows have ended, and ten minutes have passed, as score. The
--- windows of the operation are the first entries of the subject's value after the charge: not those
--- of smooth quotas, and not second ones.
+-- has ended, the next take that is held does so, and the hold stays as one that has ended. It can
+-- be forgotten when its windows have ended and ten minutes have passed: FORGET, in operations.lua,
+-- more than that time is then its score. The windows of the operation are the first entries of the
+-- subject's value after the charge: not those of smooth quotas, and not second ones.
 --
 -- A calendar quota, which is by month or by day in a time zone, has a length that
 -- stands in for those of its windows: DAY or MONTH. Where they begin and end is sent
