@@ -558,3 +558,18 @@ func TestForeignHolds(t *testing.T) {
 		}
 	}
 }
+
+// What is denied is not held: it would be given back later, and was never charged.
+func TestDeniedTakesHoldNothing(t *testing.T) {
+	_, c := mini(t)
+	l := newLimiter(t, c)
+	charges := []ratelimit.Charge{{Subject: "a", Plan: lasting(1), Cost: 1}, {Subject: "b", Plan: lasting(9), Cost: 1}}
+	for _, charge := range charges {
+		must(t, second(l.Take(ctx, charge.Subject, charge.Plan, 1)))
+	}
+	must(t, second(l.Hold("one", time.Hour).Take(ctx, "a", lasting(1), 1)))
+	must(t, ratelimit.TakeAll(ctx, l.Hold("all", time.Hour), charges, make([]ratelimit.Decision, 2)))
+	if n := c.Exists(ctx, redislimit.HoldsKey(l, "a"), redislimit.HoldsKey(l, "b")).Val(); n != 0 {
+		t.Errorf("Redis has holds of %d subjects, want none", n)
+	}
+}
