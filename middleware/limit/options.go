@@ -74,10 +74,10 @@ type Options struct {
 	// request. Each request is then copied, at a cost of two allocations.
 	Settle bool
 
-	// Hold is how long after a crash the charges of unsettled requests stay, from 1s to 1h: the
-	// next request with a Hold that is charged to the same subject then gives them back, before it
-	// is decided. Until then they count, also for an [engine.Peeker] and for requests without a
-	// Hold. 0 means that they stay until their windows end. A charge is held until the first call
+	// Hold is how long after a crash the charges of unsettled requests stay, from 1s to 1h. Then
+	// the next request with a Hold that is charged to the same subject gives them back before it
+	// is decided, or the next Peek of it. Until then they count for requests without a Hold.
+	// 0 means that they stay until their windows end. A charge is held until the first call
 	// of Settle. Without one it stays as it is when the handler returns, which takes one more call
 	// of the engine. Hold needs Settle, and a limiter that is an [engine.Holder].
 	Hold time.Duration

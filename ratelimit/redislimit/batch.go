@@ -92,7 +92,7 @@ type indexUse byte
 const (
 	indexNotNeeded   indexUse = iota
 	indexGiven                // the operation changes the index
-	indexUnavailable          // a take that would start a ban, while the index is on another master
+	indexUnavailable          // a take that would start a ban, while the index is on another master; or a peek, while its holds are
 )
 
 func newGroup(op operation) *group {

@@ -5,6 +5,7 @@ package redislimit_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,18 +144,18 @@ func BenchmarkServerLease(b *testing.B) {
 	}
 }
 
-// evalTime returns how many microseconds the server took for each call of a script.
+// evalTime returns how many microseconds the server took for the scripts of each iteration.
 func evalTime(b *testing.B, client *redis.Client) float64 {
 	b.Helper()
 	info, err := client.Info(ctx, "commandstats").Result()
 	must(b, err)
 	_, stats, _ := strings.Cut(info, "cmdstat_evalsha:")
-	_, stats, _ = strings.Cut(stats, "usec_per_call=")
+	_, stats, _ = strings.Cut(stats, ",usec=")
 	var micros float64
 	if _, err := fmt.Sscanf(stats, "%f", &micros); err != nil {
 		b.Fatalf("INFO commandstats: %v", err)
 	}
-	return micros
+	return micros / float64(b.N)
 }
 
 // names returns names of 45 bytes.
@@ -166,31 +167,39 @@ func names(n int) []string {
 	return names
 }
 
-// BenchmarkServerHold measures a request whose cost is settled, held and not: server-µs is of
-// both calls, ns/op what the request waits for if it comes alone.
+// BenchmarkServerHold measures a request whose cost is settled, held and not, of some callers for
+// each processor: server-µs is of both calls, ns/op what a lone request waits for.
 func BenchmarkServerHold(b *testing.B) {
 	client := clientOf(b, redistest.Start(b))
 	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1<<31), ratelimit.PerDay(1<<31))
-	for _, held := range []bool{false, true} {
-		b.Run(fmt.Sprintf("held=%t", held), func(b *testing.B) {
-			l, subject := newLimiter(b, client), names(1)[0]
-			request := func(i int) {
-				id, view := fmt.Sprintf("%026d", i), ratelimit.Limiter(l)
-				if held {
-					view = l.Hold(id, time.Minute)
+	subjects := names(1000)
+	for _, callers := range []int{1, 16} {
+		for _, held := range []bool{false, true} {
+			b.Run(fmt.Sprintf("callers=%d/held=%t", callers, held), func(b *testing.B) {
+				l := newLimiter(b, client)
+				var n atomic.Int64
+				request := func() {
+					i := n.Add(1)
+					id, view, subject := fmt.Sprintf("%026d", i), ratelimit.Limiter(l), subjects[i%1000]
+					if held {
+						view = l.Hold(id, time.Minute)
+					}
+					d, err := view.Take(ctx, subject, plan, 100)
+					must(b, err)
+					must(b, l.Adjust(ctx, subject, &d, 70, id))
 				}
-				d, err := view.Take(ctx, subject, plan, 100)
-				must(b, err)
-				must(b, l.Adjust(ctx, subject, &d, 70, id))
-			}
-			request(-1)
-			must(b, client.ConfigResetStat(ctx).Err())
-			b.ResetTimer()
-			for i := range b.N {
-				request(i)
-			}
-			b.StopTimer()
-			b.ReportMetric(2*evalTime(b, client), "server-µs")
-		})
+				request()
+				must(b, client.ConfigResetStat(ctx).Err())
+				b.SetParallelism(callers)
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						request()
+					}
+				})
+				b.StopTimer()
+				b.ReportMetric(evalTime(b, client), "server-µs")
+			})
+		}
 	}
 }

@@ -26,6 +26,20 @@ func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 	}
 }
 
+// PeekAll does the same with one Peek of each, and returns how much is left for it.
+func PeekAll(l *Limiter, plan *ratelimit.Plan, subjects ...string) (left []int64, err error) {
+	b := new(batch)
+	for _, subject := range subjects {
+		b.join(operation{code: opPeek, subject: subject, plan: plan, cost: 1}, 1)
+	}
+	err = b.exchange(l)
+	for _, g := range b.groups {
+		d, _ := g.view(plan, 1)
+		left = append(left, d.Remaining())
+	}
+	return left, err
+}
+
 // HoldTooLate has a held charge made for a caller that has waited until its deadline.
 func HoldTooLate(l *Limiter, c ratelimit.Charge) {
 	b := new(batch)

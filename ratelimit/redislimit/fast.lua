@@ -78,7 +78,7 @@ if apart then return table.concat(out) .. 'c' end
 
 local due = false -- leases of holds have ended
 for k = 1, held and subjects or 0 do
-  local first = call('ZREVRANGE', KEYS[#KEYS - subjects + k], -1, -1, 'WITHSCORES')
+  local first = (takes and call or redis.pcall)('ZREVRANGE', KEYS[#KEYS - subjects + k], -1, -1, 'WITHSCORES')
   due = due or first[1] and first[2] + 0 <= now
 end
 

@@ -6,8 +6,8 @@
 -- KEYS     One key for each subject; no two are equal. If names are given, the index of
 --          bans of each subject follows, in the same order. If a change is marked, the
 --          mark follows. The holds of the subject follow for h, for a change that settles
---          one, and, in the same order, for each subject of takes that are held. Last,
---          for x, a lease, and r of a smooth quota, comes the subject's
+--          one, and, in the same order, for each subject of takes that are held, and of
+--          peeks. Last, for x, a lease, and r of a smooth quota, comes the subject's
 --          note: the generation of its usage 4, which a reset changes, and until when that
 --          matters 4; then for each smooth quota to which units were given back its length 4,
 --          the number of Returns of package gcra 1, and of each the four times 8
@@ -43,6 +43,7 @@
 --          If what one request takes is held: a byte 255, the lease 2 (seconds), for each
 --          subject the front of the operation r that gives it back, up to quotas, which is 0,
 --          and the id of the request
+--          For peeks: a byte 255, if the holds are among the keys
 --          For a lease: the most units of the share 8, how many requests are refused if
 --          one is 2, and 1 if the lease makes one, or 0, 1; then, to give back what is left
 --          of another lease, its generation 4 and the operation r
@@ -97,7 +98,7 @@
 --
 -- The holds of a subject are a sorted set. The score of one is when its lease ends, rounded up.
 -- It is the operation r that gives back what was charged, and the id of the request. When the lease
--- has ended, the next take that is held does so, and the hold stays as one that has ended. It can
+-- has ended, the next peek, or take that is held, does so, and the hold stays as one that has ended. It can
 -- be forgotten when its windows have ended and ten minutes have passed: FORGET, in operations.lua,
 -- more than that time is then its score. The windows of the operation are the first entries of the
 -- subject's value after the charge: not those of smooth quotas, and not second ones.

@@ -108,7 +108,7 @@ var holdPlans = func() []*ratelimit.Plan {
 }()
 
 // What processes hold is given back once when its lease has ended and they no longer renew it,
-// with the next held take: whatever the plans, the clock and the processes do meanwhile.
+// with the next held take or peek: whatever the plans, the clock and the processes do meanwhile.
 func TestHoldsAgainstModel(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -162,6 +162,11 @@ func (h *holds) step() {
 		h.agree(subject, plan, "takes", l, func(m ratelimit.Limiter) (ratelimit.Decision, error) { return m.Take(ctx, subject, plan, 1) })
 	case n < 65:
 		h.takeAll(process)
+	case n < 70:
+		h.end(subject)
+		h.agree(subject, plan, "peeks", l, func(m ratelimit.Limiter) (ratelimit.Decision, error) {
+			return m.(engine.Peeker).Peek(ctx, subject, plan)
+		})
 	default:
 		h.take(process, subject, plan)
 	}
@@ -202,7 +207,7 @@ func (h *holds) expire(subject string) {
 	}
 }
 
-// end has the model give back what the next held take of a subject finds.
+// end has the model give back what the next held take or peek of a subject finds.
 func (h *holds) end(subject string) {
 	h.expire(subject)
 	now := h.clock.Now().Unix()
@@ -355,12 +360,25 @@ func TestHoldsAreRenewed(t *testing.T) {
 	must(t, err)
 	redislimit.Die(l)
 	eventually(t, "what the dead process held is given back", func() bool {
-		id := rand.Text()
-		d, err := other.Hold(id, time.Second).Take(ctx, "a", plan, 1)
-		must(t, err)
-		must(t, other.Adjust(ctx, "a", &d, 0, id))
-		return used(t, l, "a", 100) == 14
+		return used(t, other, "a", 100) == 14
 	})
+}
+
+// Peeks of one command give back what has expired of the holds of each subject.
+func TestPeeksEndHolds(t *testing.T) {
+	m, c := mini(t)
+	l, plan, now := newLimiter(t, c), lasting(100), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	m.SetTime(now)
+	for subject, lease := range map[string]time.Duration{"a": time.Second, "b": time.Hour, "d": time.Second} {
+		must(t, second(l.Take(ctx, subject, plan, 1)))
+		must(t, second(l.Hold("id", lease).Take(ctx, subject, plan, 10)))
+	}
+	redislimit.Die(l)
+	m.SetTime(now.Add(3 * time.Second))
+	left, err := redislimit.PeekAll(l, plan, "a", "b", "d", "c")
+	if must(t, err); !slices.Equal(left, []int64{99, 89, 99, 100}) {
+		t.Errorf("%d are left for a, b, d and c, want 99 after what a and d held, 89 while b holds, and 100", left)
+	}
 }
 
 // What could not be settled is not renewed, since its request may have ended, and can be settled

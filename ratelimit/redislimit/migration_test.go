@@ -86,6 +86,11 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 	if bans, err := l.Bans(within(t)); err != nil || len(bans) != 4 {
 		t.Errorf("Bans while a slot moves: %d, %v, want 4", len(bans), err)
 	}
+	for _, subject := range subjects[4:8] {
+		if n := used(t, l, subject, 10); n != 2 {
+			t.Errorf("Peek while a slot moves: %d units are used, want 2", n)
+		}
+	}
 	// What needs two keys waits for the slot.
 	var waiting sync.WaitGroup
 	var done atomic.Int64

@@ -45,6 +45,11 @@ func (cmd *command) args(k *keys, now int64) []any {
 	}
 	keys, names := first.others(k)
 	args = append(args, keys...)
+	if first.endsHolds() {
+		for _, g := range cmd.groups {
+			args = append(args, k.holds(g.partition, g.subject))
+		}
+	}
 	args[2] = strconv.Itoa(len(args) - 3)
 	args = append(args, first.appendTo(make([]byte, 0, 64), now))
 	counts := cmd.counts()
@@ -53,6 +58,8 @@ func (cmd *command) args(k *keys, now int64) []any {
 		counts = string(first.lease.terms())
 	case first.holder != nil:
 		counts = first.holder.terms(ratelimit.Charge{Cost: first.cost})
+	case first.endsHolds():
+		counts = string([]byte{heldFollows})
 	}
 	if counts == "" && names == nil {
 		return args
@@ -75,9 +82,6 @@ func (g *group) others(k *keys) (keys, names []any) {
 	case g.change != nil && g.change.id != "":
 		keys, names = append(keys, k.mark(g.partition, g.subject, g.change.id)), append(names, g.subject)
 	}
-	if g.holder != nil {
-		keys = append(keys, k.holds(g.partition, g.subject))
-	}
 	if g.code == opLease || g.code == opReset || g.code == opGiveBack && engine.Of(g.change.charge.Plan).Smooth() {
 		keys = append(keys, k.mark(g.partition, g.subject, "")) // of its note
 		if names == nil {
@@ -85,6 +89,11 @@ func (g *group) others(k *keys) (keys, names []any) {
 		}
 	}
 	return keys, names
+}
+
+// endsHolds reports whether what has expired of a subject's holds is given back first.
+func (g *group) endsHolds() bool {
+	return g.holder != nil || g.code == opPeek && g.index == indexNotNeeded
 }
 
 // counts says how many requests each subject makes; it is empty if all make one, and for
