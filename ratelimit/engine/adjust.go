@@ -63,13 +63,15 @@ type Adjuster interface {
 type Holder interface {
 	// Hold returns a view of the engine for one request. What its Take charges, and its
 	// TakeAll if the engine is a [MultiTaker], is held under id, a random text of the request.
+	// Without an id, or with another lease than from 1s to 1h, they return an error that wraps
+	// [ratelimit.ErrInvalid].
 	//
 	// Adjust of the engine ends the hold of a charge. Call it with the charge, the id, and what
 	// the request costs in all, also if that is what it was charged. The process keeps its holds
-	// alive. If it dies, or cannot reach the engine, for as long as lease, from 1s to 1h, the hold
-	// ends by itself: the units are given back once, to the windows that the charge reached. An
-	// engine may wait with that until the next held charge or Peek of the subject, and does it
-	// before it answers. A later Adjust charges the units of the request anew.
+	// alive. If it dies, or cannot reach the engine, for as long as lease, the hold ends by itself:
+	// the units are given back once, to the windows that the charge reached. An engine may wait
+	// with that until the next held charge or Peek of the subject, and does it before it answers.
+	// A later Adjust charges the units of the request anew.
 	//
 	// Units of smooth quotas come back in any case. So they are not given back when a hold ends by
 	// itself, and Adjust changes them by the difference.

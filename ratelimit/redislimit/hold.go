@@ -3,6 +3,7 @@ package redislimit
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -10,12 +11,12 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Hold implements [engine.Holder]. The lease is rounded up to seconds; a shorter one than 1s is
-// 1s, and a longer one than 1h is 1h. Each held charge is a call of the script of its own, and
-// waits as Ban does while a cluster moves the slot of the subject. Redis keeps 220 bytes for each
-// hold, and up to 1,000 more for a subject that has any. A Reset ends no holds.
+// Hold implements [engine.Holder]. The lease is rounded up to seconds. Each held charge is a call
+// of the script of its own, and waits as Ban does while a cluster moves the slot of the subject.
+// Redis keeps 220 bytes for each hold, and up to 1,000 more for a subject that has any. A Reset
+// ends no holds.
 func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
-	return &holder{l, id, min(max(lease, time.Second), time.Hour)}
+	return &holder{l, id, lease}
 }
 
 // A holder is the engine for one request.
@@ -26,11 +27,24 @@ type holder struct {
 }
 
 func (l *holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if err := l.check(); err != nil {
+		return ratelimit.Decision{}, err
+	}
 	return l.take(ctx, l, subject, plan, cost)
 }
 
 func (l *holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := l.check(); err != nil {
+		return err
+	}
 	return l.takeAll(ctx, l, charges, decisions)
+}
+
+func (l *holder) check() error {
+	if l.id == "" || l.lease < time.Second || l.lease > time.Hour {
+		return fmt.Errorf("%w: Hold needs an id, and a lease from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, l.id, l.lease)
+	}
+	return nil
 }
 
 // Adjust ends the holds of charges that TakeAll gives back in a cluster.
