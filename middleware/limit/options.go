@@ -99,7 +99,7 @@ type Options struct {
 	// not decide, err says why, and d need not be a refusal; d.Plan is nil if c.Plan is not
 	// valid or err comes from identify. If the request costs more than a quota of the plan,
 	// err wraps [ratelimit.ErrCostExceedsLimit], also in shadow mode. Observe runs in the
-	// goroutine of the request, and must be safe for concurrent use.
+	// goroutine of the request, must be safe for concurrent use, and must not panic.
 	Observe func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// Errors writes all responses to refused requests, in the service's own form and
