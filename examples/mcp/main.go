@@ -120,13 +120,16 @@ func refusal(err error) error {
 	return &jsonrpc.Error{Code: int64(denial.Status), Message: text, Data: data} // wrapped, it would lose its data
 }
 
-// ask stands for a language model: a word costs a unit.
-func ask(_ context.Context, _ *mcp.CallToolRequest, q struct{ Text string }) (*mcp.CallToolResult, string, error) {
+// ask stands for a language model: a word costs a unit. As the type of the output, string would
+// make a schema that clients of the TypeScript SDK reject: they accept objects only.
+func ask(_ context.Context, _ *mcp.CallToolRequest, q struct{ Text string }) (*mcp.CallToolResult, any, error) {
 	answer := "I do not know " + q.Text + "."
 	units := int64(len(strings.Fields(q.Text)) + len(strings.Fields(answer)))
-	return &mcp.CallToolResult{Meta: mcp.Meta{"units": units}}, answer, nil
+	return &mcp.CallToolResult{Meta: mcp.Meta{"units": units}, Content: content(answer)}, nil, nil
 }
 
-func tellTime(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, string, error) {
-	return nil, time.Now().Format(time.TimeOnly), nil
+func tellTime(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+	return &mcp.CallToolResult{Content: content(time.Now().Format(time.TimeOnly))}, nil, nil
 }
+
+func content(text string) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: text}} }

@@ -66,7 +66,11 @@ func TestToolsAreLimited(t *testing.T) {
 		}
 	}
 
-	testcheck.Must(ann.ListTools(t.Context(), nil))
+	for _, tool := range testcheck.Must(ann.ListTools(t.Context(), nil)).Tools {
+		if schema, ok := tool.OutputSchema.(map[string]any); ok && schema["type"] != "object" {
+			t.Errorf("the output of %s is of type %v, want an object or no schema", tool.Name, schema["type"])
+		}
+	}
 	admitted(ann, "ask", 14.)
 	admitted(ann, "time", nil)
 	if _, err := call(t, ann, "unknown"); err == nil { // costs a unit, as a 404 does
