@@ -24,11 +24,12 @@ func ExampleQuota_Soft() {
 	warn := func(subject string) { fmt.Println("warning to", subject) }
 	bill := func(subject string, units int64) { fmt.Println("billed to", subject, units) }
 	observe := func(subject string, d *ratelimit.Decision) {
-		used := d.Used(1)
-		if used >= 8_000 && used-d.Cost < 8_000 {
-			warn(subject)
+		if used := d.Used(1); d.Allowed() {
+			if used >= 8_000 && used-d.Cost < 8_000 {
+				warn(subject)
+			}
+			bill(subject, min(max(used-10_000, 0), d.Cost))
 		}
-		bill(subject, min(max(used-10_000, 0), d.Cost))
 	}
 	take := func(cost int64) {
 		d, err := limiter.Take(context.Background(), "owner:17", plan, cost)
@@ -36,9 +37,7 @@ func ExampleQuota_Soft() {
 			panic(err)
 		}
 		fmt.Println(d.Outcome, d.Used(1), "of the month,", d.Remaining(), "of", d.Limit(), "left")
-		if d.Allowed() {
-			observe("owner:17", &d)
-		}
+		observe("owner:17", &d)
 	}
 	take(5000)
 	clock.Advance(time.Minute)

@@ -267,7 +267,8 @@ func (q *Quota) validateSmooth() error {
 //
 // If requests have several charges, or are settled later, look up what is used with Peek of
 // package engine: the decision that a service gets may be about another charge, and is made with
-// the estimate. Peek counts the estimates of all requests that are not settled yet.
+// the estimate. Peek counts the estimates of all requests that are not settled yet, and does not
+// know windows that have ended: bill the sum of all costs.
 //
 // Header fields leave a soft quota out if the plan has a hard one, which is not soft. If all are
 // soft, they show the most used one, with 0 left once it is used up. A client that then waits until

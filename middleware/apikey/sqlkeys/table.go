@@ -14,7 +14,7 @@
 // migrations of a service. SQLite has one writer at a time: set a busy timeout. A method
 // changes all that it says, or nothing. To write an entry of an audit log with a key, use
 // NewSQLite(tx) in a transaction, which can go on after an error of this package. Roll it back
-// after any other.
+// after any other. No method gives keys another plan: UPDATE their columns plan and quotas.
 package sqlkeys
 
 import (
