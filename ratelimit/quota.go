@@ -120,7 +120,7 @@ func (q Quota) MarshalText() ([]byte, error) {
 // "1_000_000/day". A month can begin on another day, and a month or a day in a time zone:
 // "10000/month from 17", "1000/day in Europe/Berlin", "10000/month from 17 in Europe/Berlin". A
 // program that must run where the system has no time zones imports [time/tzdata]. A quota can
-// be smooth, with a burst, or soft: "60/minute smooth 10", "10000/month soft".
+// be smooth, with a burst, or soft: "60/minute smooth 10", "10000/month from 17 soft".
 func (q *Quota) UnmarshalText(text []byte) error {
 	parsed, err := parseQuota(string(text))
 	if err != nil {

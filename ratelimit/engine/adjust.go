@@ -68,10 +68,10 @@ type Holder interface {
 	//
 	// Adjust of the engine ends the hold of a charge. Call it with the charge, the id, and what
 	// the request costs in all, also if that is what it was charged. The process keeps its holds
-	// alive. If it dies, or cannot reach the engine, for as long as lease, the hold ends by itself:
-	// the units are given back once, to the windows that the charge reached. An engine may wait
-	// with that until the next held charge or Peek of the subject, and does it before it answers.
-	// A later Adjust charges the units of the request anew.
+	// alive. If the engine has not heard of one for as long as its lease, as after a crash, the hold
+	// ends by itself: the units are given back once, to the windows that the charge reached. An
+	// engine may wait with that until the next held charge or Peek of the subject, and does it
+	// before it answers. A later Adjust charges the units of the request anew.
 	//
 	// Units of smooth quotas come back in any case. So they are not given back when a hold ends by
 	// itself, and Adjust changes them by the difference.
