@@ -91,7 +91,7 @@ func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (ht
 		c, err := guest(r) // also warns if source does not know the proxy
 		c.Kind = ratelimit.KindNetwork
 		return c, err
-	}, limit.Options{Errors: errs})
+	}, limit.Options{ChargeIf: limit.NotServerError, Errors: errs}) // while keys cannot be verified, 503 is not charged
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,8 @@ import (
 //	auth.Identify(limit(auth.Require(api)))
 //
 // where identify returns a network as the Caller if bearer.FromContext finds no
-// principal.
+// principal. Set Options.ChargeIf to [NotServerError]: otherwise a client whose token cannot be
+// verified at the moment, which gets 503, uses up the quota of its network, and can get it banned.
 //
 // Two such middlewares, one inside the other, decide apart. The inner one replaces the headers
 // that its own set has. What it denies stays charged by the outer one, unless the
