@@ -138,7 +138,9 @@ func parseQuota(text string) (q Quota, err error) {
 	if q.Limit, err = parseLimit(limit); err != nil {
 		return q, err
 	}
-	window, q.soft = strings.CutSuffix(window, softWord)
+	if window, q.soft = strings.CutSuffix(window, softWord); strings.Contains(window, softWord) {
+		return q, errors.New("soft must be the last word, such as 10000/month from 17 soft")
+	}
 	window, burst, smooth := strings.Cut(window, smoothWord)
 	if err := q.parseWindow(window); err != nil {
 		return q, err

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -71,7 +72,8 @@ type Options struct {
 
 	// Settle lets handlers settle a cost that is known only afterwards, and read the
 	// decision, for usage, logs and metrics: [FromContext] returns the [Settlement] of the
-	// request. Each request is then copied, at a cost of two allocations.
+	// request. Each request is then copied, at a cost of two allocations. A request that ends
+	// before it was settled costs its estimate, unless ChargeIf returns false for its status.
 	Settle bool
 
 	// Hold is how long after a crash the charges of unsettled requests stay, from 1s to 1h. Then
@@ -116,8 +118,11 @@ func (o *Options) validate(l ratelimit.Limiter) error {
 		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
 	}
 	if o.Hold != 0 {
-		if _, ok := l.(engine.Holder); !ok || !o.Settle {
-			return fmt.Errorf("limit: Options.Hold needs Options.Settle and a limiter that is a Holder, got %t and %T", o.Settle, l)
+		if _, ok := l.(engine.Holder); !ok {
+			return fmt.Errorf("limit: Options.Hold needs a limiter that is a Holder, got %T", l)
+		}
+		if !o.Settle {
+			return errors.New("limit: Options.Hold needs Options.Settle")
 		}
 		if o.Hold < time.Second || o.Hold > time.Hour {
 			return fmt.Errorf("limit: Options.Hold must be 0, or from 1s to 1h, got %v", o.Hold)
