@@ -2,7 +2,6 @@ package bearer_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -158,20 +157,6 @@ type untouched struct{ t *testing.T }
 func (u untouched) Read([]byte) (int, error) {
 	u.t.Error("the body was read")
 	return 0, io.EOF
-}
-
-func TestErrInvalidAnywhereInTheTree(t *testing.T) {
-	auth := testcheck.Must(bearer.New("pets", func(context.Context, string) (user, error) {
-		return user{"ann"}, errors.Join(errors.New("other"), bearer.ErrInvalid)
-	}, bearer.Options{}))
-	serve(auth.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got := bearer.OutcomeFrom(r.Context()); got != bearer.Invalid {
-			t.Errorf("outcome %v, want invalid", got)
-		}
-		if u, ok := bearer.FromContext[user](r.Context()); ok || u != (user{}) {
-			t.Errorf("principal %v beside an error, want none", u)
-		}
-	})), request("Bearer x"))
 }
 
 func TestOutcomeString(t *testing.T) {

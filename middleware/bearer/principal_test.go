@@ -129,22 +129,3 @@ func TestPrincipalByInterface(t *testing.T) {
 		}
 	}
 }
-
-func TestContextWithoutIdentify(t *testing.T) {
-	if got := bearer.OutcomeFrom(context.Background()); got.String() != "unidentified" {
-		t.Errorf("outcome %v, want unidentified", got)
-	}
-	if u, ok := bearer.FromContext[user](context.Background()); ok || u != (user{}) {
-		t.Errorf("principal %v, %v, want none", u, ok)
-	}
-}
-
-func TestVerifyGetsTheContextOfTheRequest(t *testing.T) {
-	auth := testcheck.Must(bearer.New("pets", func(ctx context.Context, _ string) (user, error) {
-		if ctx.Value(t) != "value" {
-			t.Error("verify does not get the request's context")
-		}
-		return user{}, nil
-	}, bearer.Options{}))
-	serve(auth.Protect(http.NotFoundHandler()), request("Bearer x").WithContext(context.WithValue(t.Context(), t, "value")))
-}
