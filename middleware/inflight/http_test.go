@@ -2,7 +2,6 @@ package inflight_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -79,22 +78,4 @@ func TestClientGoes(t *testing.T) {
 			t.Errorf("after it: %d, want 200", got)
 		}
 	})
-}
-
-// http.TimeoutHandler answers before the handler inside it returns. Around the limiter,
-// the request counts until it does.
-func TestInsideTimeoutHandler(t *testing.T) {
-	l, room := newLimiter(1, inflight.Options{}), newRoom()
-	h := http.TimeoutHandler(l.Middleware(room), time.Nanosecond, "")
-	r := request("ann")
-	if w := serve(h, r); w.Code != 503 {
-		t.Errorf("%d, want 503 of the TimeoutHandler", w.Code)
-	}
-	inside := <-room.entered
-	if !errors.Is(inside.Context().Err(), context.DeadlineExceeded) {
-		t.Errorf("the context of the handler: %v, want a deadline", inside.Context().Err())
-	}
-	want(t, l, 1, 1)
-	close(room.leave)
-	eventually(t, l, "after the handler", nothingRuns)
 }
