@@ -1,16 +1,12 @@
 package limit_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/internal/testcheck"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -95,35 +91,17 @@ func TestAlso(t *testing.T) {
 	}
 }
 
-// Before a request is refused, the response shows the limit that refuses it, also if the
-// charges are in unlike units. The draft's fields show the limits of all.
-func TestTheResponseShowsTheLimitThatRefusesNext(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range race.Fewer(500) {
-		requests, tokens := 1+random.Int64N(20), 1+random.Int64N(1000)
-		cost := 1 + random.Int64N(min(tokens, 100))
-		h := handler(atNow(), ratelimit.Caller{
-			Subject: "user:ann", Plan: ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerHour(requests)),
-			Also: []ratelimit.Charge{{
-				Subject: "tokens:ann", Plan: ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(tokens)).WithScope("tokens"), Cost: cost,
-			}},
-		}, limit.Options{Headers: everyHeader}, ok)
-		admitted := min(requests, tokens/cost)
-		for n := range admitted + 1 {
-			fields, made := get(h).Header(), min(n+1, admitted)
-			want := []string{
-				fmt.Sprintf(`Ratelimit-Policy: "hour";q=%d;w=3600, "tokens-day";q=%d;w=86400`, requests, tokens),
-				fmt.Sprintf(`Ratelimit: "hour";r=%d;t=3600, "tokens-day";r=%d;t=57600`, requests-made, tokens-made*cost),
-			}
-			if got := rateFields(fields); !slices.Equal(got[:2], want) {
-				t.Fatalf("%d requests, %d tokens, request %d: %q, want %q", requests, tokens, n+1, got, want)
-			}
-			shown := fields.Get("X-RateLimit-Remaining") + " of " + fields.Get("X-RateLimit-Limit")
-			ofRequests, ofTokens := fmt.Sprintf("0 of %d", requests), fmt.Sprintf("%d of %d", tokens-made*cost, tokens)
-			if made == admitted && (requests > made || shown != ofRequests) && (tokens/cost > made || shown != ofTokens) {
-				t.Fatalf("%d requests, %d tokens, each request %d: request %d shows %s", requests, tokens, cost, n+1, shown)
-			}
-		}
+// The draft's fields show the limits of all charges.
+func TestDraftFieldsOfSeveralCharges(t *testing.T) {
+	daily := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(1000)).WithScope("tokens")
+	caller := ratelimit.Caller{Subject: "user:ann", Plan: teamPlan, Also: []ratelimit.Charge{{Subject: "tokens:ann", Plan: daily, Cost: 40}}}
+	fields := rateFields(get(handler(atNow(), caller, limit.Options{Headers: limit.DraftRateLimit}, ok)).Header())
+	want := []string{
+		`Ratelimit-Policy: "hour";q=10;w=3600, "tokens-day";q=1000;w=86400`,
+		`Ratelimit: "hour";r=9;t=3600, "tokens-day";r=960;t=57600`,
+	}
+	if diff := cmp.Diff(want, fields); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
 

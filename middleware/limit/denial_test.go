@@ -155,6 +155,10 @@ func TestDenialOfScope(t *testing.T) {
 			t.Errorf("%v %d %q %q:\n got %s %v\nwant %s %v", tt.outcome, tt.kind, tt.scope, tt.reason, got, e.Args, tt.want, args)
 		}
 	}
+	d := ratelimit.Decision{Outcome: ratelimit.Suspended} // of an engine that leaves the plan out
+	if e, _ := errors.AsType[*apierror.Error](limit.Denial(ratelimit.Caller{}, &d)); e == nil || e.Code != "plan_suspended" {
+		t.Errorf("suspended without a plan: %v", e)
+	}
 }
 
 // A plan keeps its texts: another set of refusing quotas must not show in them.
@@ -266,29 +270,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: the log is %q, want the cause of the error of identify", step.name, &log)
 		case step.err == error(tenant) && log.Len() > 0:
 			t.Errorf("%s: the log is %q, want nothing of an error without a cause", step.name, &log)
-		}
-	}
-}
-
-// A handler can return Denial whatever was decided. Only a request that was admitted has no
-// error, and only one that was denied has one that a client can be told.
-func TestReturnDenial(t *testing.T) {
-	for _, tt := range []struct {
-		d          ratelimit.Decision
-		status     int
-		retryAfter string
-	}{
-		{ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: tokens}, 200, ""},
-		{ratelimit.Decision{Outcome: ratelimit.Limited, Plan: tokens, RetryAfter: time.Hour - 1}, 429, "3600"},
-		{ratelimit.Decision{Outcome: ratelimit.Banned, Plan: tokens, RetryAfter: time.Hour}, 429, "3600"},
-		{ratelimit.Decision{Outcome: ratelimit.Suspended}, 403, ""},
-		{ratelimit.Decision{Outcome: ratelimit.Skipped, Plan: tokens}, 500, ""},
-		{ratelimit.Decision{Outcome: ratelimit.Limited, RetryAfter: time.Hour}, 500, ""}, // without a plan
-		{ratelimit.Decision{}, 500, ""},
-	} {
-		w := get(quiet.Handle(func(http.ResponseWriter, *http.Request) error { return limit.Denial(ratelimit.Caller{}, &tt.d) }))
-		if got := w.Header().Get("Retry-After"); w.Code != tt.status || got != tt.retryAfter {
-			t.Errorf("%v: %d with Retry-After %q, want %d with %q", tt.d.Outcome, w.Code, got, tt.status, tt.retryAfter)
 		}
 	}
 }

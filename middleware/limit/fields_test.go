@@ -107,13 +107,6 @@ func TestFields(t *testing.T) {
 				"Ratelimit-Policy": {policy}, "Ratelimit": {`"minute";r=20;t=30, "hour";r=0;t=3000`},
 			},
 		},
-		"a window that has ended": {
-			ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: widest, Time: now*1e9 + 1, States: [4]ratelimit.State{{Remaining: 7, Reset: now - 3}}},
-			http.Header{
-				"X-Ratelimit-Limit": {"9007199254740991"}, "X-Ratelimit-Remaining": {"7"}, "X-Ratelimit-Reset": {"1799999997"},
-				"Ratelimit-Policy": {`"minute";q=999999999999999;w=60`}, "Ratelimit": {`"minute";r=7;t=0`},
-			},
-		},
 		"banned": {
 			decision(ratelimit.Banned, ratelimit.State{Remaining: 7, Reset: now + 5}),
 			http.Header{
