@@ -167,10 +167,3 @@ func TestChargeIf(t *testing.T) {
 		})
 	}
 }
-
-// NotServerError charges a 304, whose error has no code.
-func TestNotModified(t *testing.T) {
-	if !gatehouseconnect.NotServerError(nil, connect.NewNotModifiedError(http.Header{})) {
-		t.Error("a 304 is given back")
-	}
-}

@@ -26,23 +26,6 @@ func TestHandleContext(t *testing.T) {
 	}
 }
 
-// The package comment says where handlers find the context of the middlewares.
-func TestContextOfGin(t *testing.T) {
-	for _, fallback := range []bool{false, true} {
-		router := gin.New()
-		router.ContextWithFallback = fallback
-		router.Use(gatehousegin.Wrap(middleware.RequestID))
-		var fromGin, fromRequest string
-		router.GET("/", func(c *gin.Context) {
-			fromGin, fromRequest = middleware.RequestIDFrom(c), middleware.RequestIDFrom(c.Request.Context())
-		})
-		contract.Serve(t, router)("GET", "/", "")
-		if fromRequest == "" || (fromGin != "") != fallback {
-			t.Errorf("ContextWithFallback %t: the ID is %q in the context of the request, %q in that of Gin", fallback, fromRequest, fromGin)
-		}
-	}
-}
-
 // The last error of the handlers is answered if they have written nothing, the log has its
 // status, and a 500 is refunded.
 func TestErrorHandler(t *testing.T) {
