@@ -51,14 +51,10 @@ func inEnvelope(err error) error {
 	case err == error(echo.ErrMethodNotAllowed):
 		return methodNotAllowed
 	}
-	var message string
-	var cause error
+	public := apierror.New(status, code(status), "")
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
-		message, cause = e.Message, e.Unwrap()
-	}
-	public := apierror.New(status, code(status), message)
-	if cause != nil {
-		return public.Wrap(cause)
+		public.Message = e.Message
+		return public.Wrap(e.Unwrap()) // of nil: there is no cause
 	}
 	return public
 }
