@@ -249,8 +249,8 @@ func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit
 	}
 }
 
-// deny answers a request of a caller of some kind that was denied. A kept error has no
-// RetryAfter, which only functions of the service read: the response has the field already.
+// deny answers a request of a caller of some kind that was denied. Responses share an error without
+// RetryAfter, since they have the header field already. Only functions of the service read it.
 func (g *limitHandler) deny(w http.ResponseWriter, r *http.Request, kind ratelimit.Kind, all charged, d *ratelimit.Decision) {
 	if all.deciding > 0 {
 		kind = 0 // a further charge has none
@@ -312,23 +312,11 @@ type charged struct {
 	hold      string // the id of the request under which its charges are held; empty: they are not
 }
 
-// newCharged returns room for n charges, in one allocation if they are few.
-func newCharged(n int) charged {
-	const few = 3
-	if n > few {
-		return charged{charges: make([]ratelimit.Charge, n), decisions: make([]ratelimit.Decision, n)}
-	}
-	room := new(struct {
-		charges   [few]ratelimit.Charge
-		decisions [few]ratelimit.Decision
-	})
-	return charged{charges: room.charges[:n], decisions: room.decisions[:n]}
-}
-
 // takeAll decides about a request with further charges. The decision it returns is the one
 // that the response shows. If there is an error, there are no charges.
 func (g *limitHandler) takeAll(r *http.Request, l ratelimit.Limiter, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, charged, error) {
-	all := newCharged(1 + len(c.Also))
+	n := 1 + len(c.Also)
+	all := charged{charges: make([]ratelimit.Charge, n), decisions: make([]ratelimit.Decision, n)}
 	all.charges[0] = ratelimit.Charge{Subject: c.Subject, Plan: plan, Cost: cost}
 	for i, charge := range c.Also {
 		charge.Cost = cmp.Or(charge.Cost, cost)
