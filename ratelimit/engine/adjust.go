@@ -63,13 +63,13 @@ type Adjuster interface {
 type Holder interface {
 	// Hold returns a view of the engine for one request. What its Take charges, and its
 	// TakeAll if the engine is a [MultiTaker], is held under id, a random text of the request.
-	// Without an id, or with another lease than from 1s to 1h, they return an error that wraps
+	// Without an id, or with another timeout than from 1s to 1h, they return an error that wraps
 	// [ratelimit.ErrInvalid].
 	//
 	// Adjust of the engine ends the hold of a charge. Call it with the charge, the id, and what
 	// the request costs in all, also if that is what it was charged. The process keeps its holds
-	// alive. If the engine has not heard of one for as long as its lease, as after a crash, the hold
-	// ends by itself: the units are given back once, to the windows that the charge reached. An
+	// alive. If the engine has not heard of one for the timeout, as after a crash, the hold ends by
+	// itself: the units are given back once, to the windows that the charge reached. An
 	// engine may wait with that until the next held charge or Peek of the subject, and does it
 	// before it answers. A later Adjust charges the units of the request anew.
 	//
@@ -78,8 +78,8 @@ type Holder interface {
 	//
 	// After an Adjust that failed, the hold is not kept alive, and the call can be repeated for
 	// ten minutes. If the answer to a held charge is lost, or the context ends first, the charge
-	// is held too, and given back when the lease ends.
-	Hold(id string, lease time.Duration) ratelimit.Limiter
+	// is held too, and given back after the timeout.
+	Hold(id string, timeout time.Duration) ratelimit.Limiter
 }
 
 // AddUsage adds units that subject used at a time, or gives them back if units is negative. It

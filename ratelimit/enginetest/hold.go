@@ -15,19 +15,19 @@ var holds = []promise{
 		text: "a held charge counts like any other, and is what Adjust with its id makes it, beyond a limit and down to nothing"},
 	{name: "holds all charges of a group or none", test: testHoldAll,
 		text: "what TakeAll of a Holder charges is held for each subject, and a refused group holds and charges nothing"},
-	{name: "refuses holds without an id or a lease", test: testWrongHolds,
-		text: "Take and TakeAll of a Holder return ErrInvalid without an id, or with a lease that is not from 1s to 1h"},
+	{name: "refuses holds without an id or a timeout", test: testWrongHolds,
+		text: "Take and TakeAll of a Holder return ErrInvalid without an id, or with a timeout that is not from 1s to 1h"},
 }
 
 func testWrongHolds(e *engineTest) {
 	holder, p := capability[engine.Holder](e), lasting(100)
-	for id, leases := range map[string][]time.Duration{"": {time.Minute}, "id": {-1, 0, time.Second - 1, time.Hour + 1}} {
-		for _, lease := range leases {
-			view := holder.Hold(id, lease)
+	for id, timeouts := range map[string][]time.Duration{"": {time.Minute}, "id": {-1, 0, time.Second - 1, time.Hour + 1}} {
+		for _, timeout := range timeouts {
+			view := holder.Hold(id, timeout)
 			_, err := view.Take(ctx, "a", p, 1)
 			err2 := ratelimit.TakeAll(ctx, view, []ratelimit.Charge{{Subject: "a", Plan: p, Cost: 1}, {Subject: "b", Plan: p, Cost: 1}}, make([]ratelimit.Decision, 2))
 			if !errors.Is(err, ratelimit.ErrInvalid) || !errors.Is(err2, ratelimit.ErrInvalid) {
-				e.Errorf("Hold(%q, %v): Take returns %v, and TakeAll %v; both must wrap ErrInvalid", id, lease, err, err2)
+				e.Errorf("Hold(%q, %v): Take returns %v, and TakeAll %v; both must wrap ErrInvalid", id, timeout, err, err2)
 			}
 		}
 	}

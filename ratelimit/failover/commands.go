@@ -18,7 +18,7 @@ import (
 // have done the same.
 var ErrLocalOnly = errors.New("done in this process only, as far as is known; repeat it when the primary is back")
 
-// Reset forgets subject: its usage, strikes and ban, and what the journal holds of it. It waits for
+// Reset forgets subject: its usage, strikes and ban, and its entry in the journal. It waits for
 // the primary for at most a second, or the budget if that is longer, and so do Ban, Unban and Bans.
 //
 // If the primary fails or the circuit is open, the error of Reset, Ban and Unban wraps
@@ -155,7 +155,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	}()
 	c := call{d: *d, cost: units, id: cmp.Or(id, rand.Text())}
 	here := made == true
-	if here { // the primary has not charged it, or holds it for the lease alone
+	if here { // the primary has not charged it, or gives it back when the hold times out
 		c.d.Cost, c.id = 0, rand.Text()
 	}
 	got := unsent

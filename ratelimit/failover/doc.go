@@ -6,10 +6,10 @@
 //	defer limiter.Close()
 //
 // Each call, to decide or to settle, waits for the primary for at most the budget, 50ms by
-// default. If the primary fails, the local engine decides. After ten failures in a row, or 32 among the last 64 calls,
-// the circuit opens. Then no request calls the primary, and a probe in the background finds out
-// when it is back. What the local engine admits is kept in a journal until it is charged to the
-// primary, that is merged:
+// default. If the primary fails, the local engine decides. After ten failures in a row, or 32
+// among the last 64 calls, the circuit opens. Then no request calls the primary, and a probe in
+// the background finds out when it is back. What the local engine admits is kept in a journal
+// until it is charged to the primary, that is merged:
 //
 //	primary  answers  | fails                               | answers
 //	circuit  closed . . . . . . . . . | open    probe  probe  probe | closed . . .

@@ -12,18 +12,18 @@ import (
 // Adjust has said what it costs, and not at all if the process ends before. What a request cost may
 // be lost if an outage of more than ten minutes begins while Adjust is under way. If the primary or
 // [Options.Local] is not a Holder, errors wrap [ratelimit.ErrInvalid] and [errors.ErrUnsupported].
-func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
+func (l *Limiter) Hold(id string, timeout time.Duration) ratelimit.Limiter {
 	_, _, err := both[engine.Holder](l, "hold")
-	return taker{l: l, id: id, lease: lease, err: err}
+	return taker{l: l, id: id, timeout: timeout, err: err}
 }
 
 // A taker makes charges, which are held unless it is plain.
 type taker struct {
-	l     *Limiter
-	plain bool
-	id    string
-	lease time.Duration
-	err   error // an engine is not a Holder
+	l       *Limiter
+	plain   bool
+	id      string
+	timeout time.Duration
+	err     error // an engine is not a Holder
 }
 
 func (t taker) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
@@ -53,7 +53,7 @@ func (t taker) of(decides ratelimit.Limiter) ratelimit.Limiter {
 	if t.plain {
 		return decides
 	}
-	return decides.(engine.Holder).Hold(t.id, t.lease)
+	return decides.(engine.Holder).Hold(t.id, t.timeout)
 }
 
 // decide has an engine make the decisions: the primary, or the local one if it does not. After

@@ -18,7 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// A journal holds what the primary has not counted, by subject, until it is merged: requests
+// A journal has what the primary has not counted, by subject, until it is merged: requests
 // that were admitted while it did not decide, and what changed the costs of requests. When it
 // is full, it takes no more subjects.
 type journal struct {
@@ -31,7 +31,7 @@ type journal struct {
 	entries map[string]*entry // by subject
 }
 
-// An entry holds what the primary has not counted of one subject. The journal's lock guards
+// An entry has what the primary has not counted of one subject. The journal's lock guards
 // it, and merging is a semaphore.
 type entry struct {
 	subject string
@@ -107,12 +107,12 @@ func (j *journal) enter(subject string, c call) error {
 			e.add(w, c.added())
 		}
 	}
-	j.settle(e)
+	j.place(e)
 	return nil
 }
 
-// settle has an entry in the journal if it holds anything. The journal is locked.
-func (j *journal) settle(e *entry) {
+// place puts an entry into the journal, or removes it if it is empty. The journal is locked.
+func (j *journal) place(e *entry) {
 	if !e.empty() {
 		j.entries[e.subject] = e
 	} else if j.entries[e.subject] == e {
@@ -128,7 +128,7 @@ func (j *journal) expire(e *entry, now int64) {
 	seconds := fixedwindow.Seconds(now)
 	e.calls = slices.DeleteFunc(e.calls, func(c call) bool { return c.ended(now) })
 	e.sums = slices.DeleteFunc(e.sums, func(s sum) bool { return int64(s.window.End) <= seconds || s.added == 0 })
-	j.settle(e)
+	j.place(e)
 }
 
 // room reports whether there is room for another entry. It makes room by removing what has
@@ -145,13 +145,13 @@ func (j *journal) room(now int64) bool {
 	return len(j.entries) < j.bound
 }
 
-// forget removes what is held of subject.
+// forget removes the entry of subject.
 func (j *journal) forget(subject string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if e := j.entries[subject]; e != nil {
 		e.calls, e.sums = nil, nil
-		j.settle(e)
+		j.place(e)
 	}
 }
 
@@ -164,7 +164,7 @@ func (j *journal) all() []*entry {
 // errUnmerged says that the primary does not know all of the subject's usage, and refuses it.
 var errUnmerged = errors.New("failover: usage of the subject is not merged")
 
-// bring merges what the journal holds of subject. A request brings the usage of its
+// bring merges the entry of subject. A request brings the usage of its
 // subject before the primary decides, so that an outage grants no second quota.
 func (j *journal) bring(ctx context.Context, subject string) error {
 	for !j.empty() {
@@ -227,7 +227,7 @@ func (j *journal) made(e *entry, id string) {
 	defer j.mu.Unlock()
 	if len(e.calls) > 0 && e.calls[0].id == id {
 		e.calls = e.calls[1:]
-		j.settle(e)
+		j.place(e)
 	}
 }
 
@@ -238,7 +238,7 @@ func recovered(err *error) {
 	}
 }
 
-// mergeAll merges what the journal holds, until the context ends. It merges some entries at
+// mergeAll merges what is in the journal, until the context ends. It merges some entries at
 // once, so that a few which hang do not keep it from the others, and tries each several times.
 func (j *journal) mergeAll(ctx context.Context) {
 	var wg sync.WaitGroup

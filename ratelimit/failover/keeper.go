@@ -18,7 +18,7 @@ type keeper struct {
 
 	begin  sync.Once
 	ended  sync.WaitGroup
-	work   chan struct{}   // the journal may hold something, or the circuit has opened
+	work   chan struct{}   // the journal may not be empty, or the circuit has opened
 	roused chan struct{}   // the circuit has opened
 	ctx    context.Context // ends when the keeper is closed
 	stop   context.CancelFunc

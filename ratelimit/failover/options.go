@@ -58,7 +58,7 @@ type Options struct {
 	// decision closes the circuit, which is for an outage of all servers of the primary.
 	Backoff time.Duration
 
-	// JournalSize is the largest number of subjects whose usage is held until it is merged, 1
+	// JournalSize is the largest number of subjects whose usage waits to be merged, 1
 	// to 1<<24; 0 means 1<<20. It should be at least the largest number of subjects of Local.
 	// A subject with two windows takes about 300 bytes and the name. When the journal is full,
 	// requests are admitted that the primary will not count, see [Stats], and whose refund takes

@@ -16,13 +16,15 @@ import (
 // the file of [Open]. The file does not have the held units of fixed and calendar windows; the
 // records of [Limiter.Save] have them. A Reset ends no holds. Until they end, their units are
 // missing from what the file says is used after it.
-func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter { return holder{l, id, lease} }
+func (l *Limiter) Hold(id string, timeout time.Duration) ratelimit.Limiter {
+	return holder{l, id, timeout}
+}
 
 // A holder is what Hold returns.
 type holder struct {
-	l     *Limiter
-	id    string
-	lease time.Duration
+	l       *Limiter
+	id      string
+	timeout time.Duration
 }
 
 func (h holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
@@ -35,8 +37,8 @@ func (h holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 }
 
 func (h holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if h.id == "" || h.lease < time.Second || h.lease > time.Hour {
-		return fmt.Errorf("%w: Hold needs an id, and a lease from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, h.id, h.lease)
+	if h.id == "" || h.timeout < time.Second || h.timeout > time.Hour {
+		return fmt.Errorf("%w: Hold needs an id, and a timeout from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, h.id, h.timeout)
 	}
 	if h.l.holds.live == nil {
 		return h.l.TakeAll(ctx, charges, decisions)

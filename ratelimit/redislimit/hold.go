@@ -11,19 +11,19 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Hold implements [engine.Holder]. The lease is rounded up to seconds. Each held charge is a call
+// Hold implements [engine.Holder]. The timeout is rounded up to seconds. Each held charge is a call
 // of the script of its own, and waits as Ban does while a cluster moves the slot of the subject.
 // Redis keeps 220 bytes for each hold, and up to 1,000 more for a subject that has any. A Reset
 // ends no holds.
-func (l *Limiter) Hold(id string, lease time.Duration) ratelimit.Limiter {
-	return &holder{l, id, lease}
+func (l *Limiter) Hold(id string, timeout time.Duration) ratelimit.Limiter {
+	return &holder{l, id, timeout}
 }
 
 // A holder is the engine for one request.
 type holder struct {
 	*Limiter
-	id    string
-	lease time.Duration
+	id      string
+	timeout time.Duration
 }
 
 func (l *holder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
@@ -41,8 +41,8 @@ func (l *holder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisi
 }
 
 func (l *holder) check() error {
-	if l.id == "" || l.lease < time.Second || l.lease > time.Hour {
-		return fmt.Errorf("%w: Hold needs an id, and a lease from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, l.id, l.lease)
+	if l.id == "" || l.timeout < time.Second || l.timeout > time.Hour {
+		return fmt.Errorf("%w: Hold needs an id, and a timeout from 1s to 1h, got %q and %v", ratelimit.ErrInvalid, l.id, l.timeout)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (l *holder) terms(charges ...ratelimit.Charge) string {
 	return string(append(b, l.id...))
 }
 
-func (l *holder) seconds() uint16 { return uint16((l.lease + time.Second - 1) / time.Second) }
+func (l *holder) seconds() uint16 { return uint16((l.timeout + time.Second - 1) / time.Second) }
 
 // appendHeld appends the front of the operation that gives a charge back: it has no time, and
 // no quotas.
@@ -105,7 +105,7 @@ func (l *Limiter) held(id, subject string) *hold {
 
 func (h *hold) forget() { h.holds.Delete(holdKey{h.id, h.subject}) }
 
-// renewPause is a quarter of the shortest lease.
+// renewPause is a quarter of the shortest timeout.
 const renewPause = time.Second / 4
 
 // renewLater has the holds renewed after a pause. Calls during the pause change nothing.
@@ -118,7 +118,7 @@ func (l *Limiter) renewLater() {
 // remembered is how long an adjustment of a hold can be repeated.
 const remembered = 10 * time.Minute
 
-// renewAll renews each hold once a third of its lease has passed, unless a call to settle it has
+// renewAll renews each hold once a third of its timeout has passed, unless a call to settle it has
 // begun: its request may have ended. Such a hold is forgotten when that call cannot be repeated
 // any more.
 func (l *Limiter) renewAll() {
@@ -128,7 +128,7 @@ func (l *Limiter) renewAll() {
 		switch settled := h.settled.Load(); {
 		case settled != 0 && now.UnixNano()-settled > int64(remembered):
 			h.forget()
-		case settled == 0 && now.Sub(h.renewed) > h.lease/3:
+		case settled == 0 && now.Sub(h.renewed) > h.timeout/3:
 			h.renewed = now
 			go func() {
 				_, _, _ = l.do(context.Background(), operation{code: opRenew, subject: h.subject, change: &change{hold: h}}) // else the next time

@@ -33,7 +33,7 @@ import (
 // not repeat a call with an unknown outcome, whatever MaxRetries is in the options of the
 // client. If the context ends before the call is sent, nothing is charged. If a deadline passes
 // after that, the engine refunds the charge when the answer comes; if the context is cancelled,
-// the charge stays. In both cases a held charge is given back when its lease ends, as it is after
+// the charge stays. In both cases a held charge is given back after its timeout, as it is after
 // a lost reply. If such a request was a strike or started a ban, the strike or the ban stays, and
 // no decision says so.
 //
