@@ -87,10 +87,10 @@ func (p probe) Write(b []byte) (int, error) { return len(b), nil }
 
 // Route is a middleware that gives the request the whole route of chi as its Pattern once it
 // was served. That is for middleware.AccessLog, [apierror.Responder.Recover] and others that
-// are further out. chi itself sets the Pattern on the request that the router gets. The outer middlewares
-// do not see it if a middleware in between copies the request, as http.Request.WithContext
-// does: authentication, or chi's Timeout and WithValue. If a mounted router has such a
-// middleware, the Pattern names the mount, such as /v1/*.
+// are further out. chi itself sets the Pattern on the request that the router gets. The outer
+// middlewares do not see it if a middleware in between copies the request, as
+// http.Request.WithContext does: authentication, or chi's Timeout and WithValue. If a mounted
+// router has such a middleware, the Pattern names the mount, such as /v1/*.
 //
 // Add it with Use, after AccessLog and Recover and before all that may copy.
 func Route(next http.Handler) http.Handler {

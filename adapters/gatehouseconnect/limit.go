@@ -18,9 +18,9 @@
 // and -Reset in the header of the response, and those with RetryInfo also Retry-After. A
 // client finds the fields of a refused call in the Meta of its error.
 //
-// Options.Errors translates the messages of the limit, and bearer.Options.Errors the messages of NewRequire. With
-// Options.ChargeIf only some calls are charged, by their code: failed sign-ins alone, for
-// instance.
+// Options.Errors translates the messages of the limit, and bearer.Options.Errors the messages
+// of NewRequire. With Options.ChargeIf only some calls are charged, by their code: failed
+// sign-ins alone, for instance.
 //
 // The middleware of package limit around a Connect handler is not the same. Clients see its 429
 // as unavailable, without RetryInfo. With limit.NotServerError it also gives back unary calls

@@ -48,10 +48,10 @@ import (
 //
 //	app.Get("/search", costly, search)
 //
-// If identify returns a *fiber.Error, such as fiber.ErrUnauthorized, or an error that
-// wraps one, the error handler of the app answers it, and it is not logged. Other errors are
-// answered as limit.New says, and so are those that also wrap ratelimit.ErrUnavailable. If a handler returns an error, New calls the error handler of the
-// app, so that it sees the status, and returns nil.
+// If identify returns a *fiber.Error, such as fiber.ErrUnauthorized, or an error that wraps one,
+// the error handler of the app answers it, and it is not logged. Other errors are answered as
+// limit.New says, and so are those that also wrap ratelimit.ErrUnavailable. If a handler returns
+// an error, New calls the error handler of the app, so that it sees the status, and returns nil.
 //
 // Fiber does not say whether the client has disconnected. With a refund, a client that
 // disconnects, and makes the service fail by it, gets its units back. So does one that breaks a

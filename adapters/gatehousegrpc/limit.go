@@ -17,9 +17,9 @@
 //	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
 //	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
 //
-// Options.Errors translates the messages of the limit, and bearer.Options.Errors the messages of Require. With
-// Options.ChargeIf only some calls are charged, by their status: failed sign-ins alone, for
-// instance.
+// Options.Errors translates the messages of the limit, and bearer.Options.Errors the messages
+// of Require. With Options.ChargeIf only some calls are charged, by their status: failed
+// sign-ins alone, for instance.
 //
 // Metadata has the fields that HTTP has, x-ratelimit-limit, -remaining and -reset, and
 // retry-after. They are in the header of calls that succeed, and in the trailer of calls

@@ -186,9 +186,9 @@ func checkGuesses(networks *memory.Limiter, guesses *ratelimit.Plan) error {
 	return nil
 }
 
-// Verify returns the principal of a key. If the key is not valid, the error is
-// one that wraps bearer.ErrInvalid, such as [ErrRevoked]. Any other error means that the key could not be verified:
-// the store failed, ctx ended, or the network guesses. No error contains the key.
+// Verify returns the principal of a key. If the key is not valid, the error is one that wraps
+// bearer.ErrInvalid, such as [ErrRevoked]. Any other error means that the key could not be
+// verified: the store failed, ctx ended, or the network guesses. No error contains the key.
 //
 // A key with a wrong checksum is rejected without a look-up, and so faster than an
 // unknown key. This reveals nothing, because the checksum is public. Unknown, expired

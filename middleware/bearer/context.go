@@ -25,10 +25,10 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// FromContext returns the principal of the request that ctx belongs to, and false if
-// no [Authenticator] for principals of type P has found one. If several have, it is the
-// principal of the innermost. P must be the type that the verify function returns, or an interface that this
-// type implements.
+// FromContext returns the principal of the request that ctx belongs to, and false if no
+// [Authenticator] for principals of type P has found one. If several have, it is the principal
+// of the innermost. P must be the type that the verify function returns, or an interface that
+// this type implements.
 func FromContext[P any](ctx context.Context) (P, bool) {
 	var none P
 	if any(none) == nil { // P is an interface
