@@ -69,9 +69,9 @@ type Holder interface {
 	// Adjust of the engine ends the hold of a charge. Call it with the charge, the id, and what
 	// the request costs in all, also if that is what it was charged. The process keeps its holds
 	// alive. If the engine has not heard of one for the timeout, as after a crash, the hold ends by
-	// itself: the units are given back once, to the windows that the charge reached. An
-	// engine may wait with that until the next held charge or Peek of the subject, and does it
-	// before it answers. A later Adjust charges the units of the request anew.
+	// itself: the units are given back once, to the windows that the charge reached. An engine may
+	// wait with that until the next held charge or Peek of the subject, and does it before it
+	// answers. A later Adjust charges the units of the request anew.
 	//
 	// Units of smooth quotas come back in any case. So they are not given back when a hold ends by
 	// itself, and Adjust changes them by the difference.
