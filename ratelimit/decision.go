@@ -128,26 +128,28 @@ func (d *Decision) BanReason() string {
 }
 
 // Limit returns the limit of the applicable quota, of a smooth one the burst:
-// X-RateLimit-Limit. Limit, Remaining and Reset are 0 if the plan has no quotas.
+// X-RateLimit-Limit. Limit, Used, Remaining and Reset are 0 if the plan is nil or has no quotas.
 func (d *Decision) Limit() int64 {
-	numbers := d.Plan.Numbers()
-	if numbers.Len() == 0 {
+	if d.Plan == nil {
 		return 0
 	}
-	return numbers.Quota(d.Applicable).Shown
+	return d.Plan.Numbers().Quota(d.Applicable).Shown
 }
 
 // Used returns how many units of the i-th quota of the plan are used after the request: 41 if 19
 // of 60 are left, and of a smooth quota what is missing of the burst. Of a soft quota it may be
 // more than the limit, of others it is at most that.
 func (d *Decision) Used(i int) int64 {
+	if d.Plan == nil {
+		return 0
+	}
 	return d.Plan.Numbers().Quota(i).AtOnce() - d.States[i].Remaining
 }
 
 // Remaining returns what is left of the applicable quota, and 0 during a ban or if a soft
 // quota is used up: X-RateLimit-Remaining.
 func (d *Decision) Remaining() int64 {
-	if d.Outcome == Banned || d.Plan == nil {
+	if d.Outcome == Banned {
 		return 0
 	}
 	return max(d.Limit()-d.Used(d.Applicable), 0)

@@ -279,7 +279,8 @@ func TestSettleRefuses(t *testing.T) {
 	}
 	settle(t, reserve(t, onlyTake{atNow()}, caller, limit.Options{}, nil), 40) // nothing is added or given back
 	var none *limit.Settlement
-	if none.Decision() != (ratelimit.Decision{}) || none.Caller().Subject != "" {
-		t.Error("a request without a settlement has a decision or a caller")
+	d := none.Decision()
+	if numbers := [4]int64{d.Limit(), d.Used(0), d.Remaining(), d.Reset()}; d != (ratelimit.Decision{}) || numbers != [4]int64{} || none.Caller().Subject != "" {
+		t.Errorf("a request without a settlement has a decision, with the numbers %v, or a caller", numbers)
 	}
 }
