@@ -130,9 +130,10 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 //
 // With it, if the primary does not answer, or the circuit is open, the local engine makes the
 // adjustment, and the primary makes it later, except in smooth quotas. If the answer of the primary
-// was lost, or ctx has ended before it came, the whole call is repeated with the same id, and made
-// once. If the journal has no room, nothing is adjusted here, and the error wraps
-// [ratelimit.ErrUnavailable]; the primary may have made the adjustment if its answer was lost.
+// was lost, or ctx has ended before it came, the whole call is repeated with the same id, and
+// within ten minutes made once. If the journal has no room, nothing is adjusted here, and the
+// error wraps [ratelimit.ErrUnavailable]; the primary may have made the adjustment if its answer
+// was lost.
 //
 // The primary alone remembers ids: with a local engine do not repeat a call that returned nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) (err error) {
