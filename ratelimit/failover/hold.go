@@ -10,8 +10,9 @@ import (
 
 // Hold implements [engine.Holder]. What the local engine admits is charged to the primary once
 // Adjust has said what it costs, and not at all if the process ends before. What a request cost may
-// be lost if an outage of more than ten minutes begins while Adjust is under way. If the primary or
-// [Options.Local] is not a Holder, errors wrap [ratelimit.ErrInvalid] and [errors.ErrUnsupported].
+// be lost, or count twice, if an outage of more than ten minutes begins while Adjust is under way.
+// If the primary or [Options.Local] is not a Holder, errors wrap [ratelimit.ErrInvalid] and
+// [errors.ErrUnsupported].
 func (l *Limiter) Hold(id string, timeout time.Duration) ratelimit.Limiter {
 	_, _, err := both[engine.Holder](l, "hold")
 	return taker{l: l, id: id, timeout: timeout, err: err}
@@ -56,8 +57,7 @@ func (t taker) of(decides ratelimit.Limiter) ratelimit.Limiter {
 	return decides.(engine.Holder).Hold(t.id, t.timeout)
 }
 
-// decide has an engine make the decisions: the primary, or the local one if it does not. After
-// an error the decisions are zero.
+// decide has an engine make the decisions: the primary, or the local one if it does not.
 func (t taker) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, do decider) error {
 	if t.err != nil {
 		return t.err
@@ -74,7 +74,6 @@ func (t taker) decide(ctx context.Context, charges []ratelimit.Charge, decisions
 		}
 	}
 	if err != nil {
-		clear(decisions)
 		return err
 	}
 	if l.local == nil || t.plain && !here || !decisions[engine.Deciding(decisions)].Allowed() {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -125,7 +124,7 @@ func (l *Limiter) withoutHeld(account uint64, held map[string]ratelimit.Decision
 				d.States[i].Reset = 0
 			}
 		}
-		s.adjust(&d, -min(d.Cost, fixedwindow.MaxUnits))
+		s.adjust(&d, -d.Cost)
 	}
 	if s.account.n == 0 { // it was reset, or its windows have ended
 		return Record{Key: account}

@@ -100,7 +100,7 @@ func TestFileWithoutHolds(t *testing.T) {
 			hold(t, l, "1", "a", smoothDay, 5)
 		}},
 		{"a group", thousands, "[30 30]", "[0 0]", func(l *Limiter) {
-			charges := []ratelimit.Charge{{Subject: "a", Plan: thousands, Cost: 30}, {Subject: "b", Plan: thousands, Cost: 1}}
+			charges := []ratelimit.Charge{{Subject: "b", Plan: thousands, Cost: 1}, {Subject: "a", Plan: thousands, Cost: 30}}
 			var d [2]ratelimit.Decision
 			must(t, l.Hold("1", time.Minute).(engine.MultiTaker).TakeAll(ctx, charges, d[:]))
 		}},
