@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,25 @@ func TestSettleAfterTheContextEnded(t *testing.T) {
 		}
 	}
 	wantUsed(t, l.Limiter, "settled", [2]int64{53, 53})
+	l.changes = 0
+	h := handler(l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Settle: true, Hold: time.Minute}, ok)
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+	if l.changes != 1 || l.during != nil {
+		t.Errorf("the engine was called %d times to end the hold, with a context that has the error %v; want once and none", l.changes, l.during)
+	}
+}
+
+// A request on which Settle was called stays charged, also if that Settle failed.
+func TestSettleThatFailsKeepsTheCharge(t *testing.T) {
+	l := &flaky{Limiter: atNow(), down: ratelimit.ErrUnavailable}
+	reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Settlement) {
+		if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("got error %v, want that of the engine", err)
+		}
+		l.down = nil
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	wantUsed(t, l.Limiter, "settled and failed", [2]int64{40, 40})
 }
 
 // Concurrent calls about one request leave it at the units of one of them.
@@ -221,11 +241,12 @@ func TestSettleOfAnUnlimitedCaller(t *testing.T) {
 	wantUsed(t, l, "settled", [2]int64{70, 70})
 }
 
-// An engine that hangs returns the error of its context when the half second is over.
+// An engine that hangs returns the error of its context when the half second is over, and the end
+// of a request waits no longer for it.
 func TestSettleWithAnEngineThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Unix(now, 0)
-		res := reserve(t, hung{newEngine(&at)}, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
+		res := reserve(t, hung{newEngine(&at)}, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Hold: time.Minute}, nil)
 		for _, units := range []int64{70, 3} {
 			err := res.Settle(t.Context(), units)
 			if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -119,9 +120,7 @@ func (r *Settlement) settleTo(ctx context.Context, units int64, all bool) (err e
 	defer cancel()
 	for i := range r.charges {
 		if c := &r.charges[i]; c.counted && (all || !c.fixed) {
-			if failed := r.chargeTo(ctx, c, units); err == nil {
-				err = failed
-			}
+			err = cmp.Or(err, r.chargeTo(ctx, c, units))
 		}
 	}
 	return err

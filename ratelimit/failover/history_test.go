@@ -109,6 +109,9 @@ func (h *outages) steps(n int) {
 			time.Sleep(time.Duration(h.random.IntN(20_000)) * time.Millisecond)
 		case n < 6 && len(h.admitted) > 0:
 			h.settle(&h.admitted[max(len(h.admitted)-1-h.random.IntN(12), 0)])
+		case n == 6:
+			_, err := h.Peek(ctx, "a", historyPlans[h.random.IntN(len(historyPlans))])
+			must(h, err)
 		default:
 			subject, plan := string(rune('a'+h.random.IntN(2))), historyPlans[h.random.IntN(len(historyPlans))]
 			a := admission{subject: subject}
