@@ -194,11 +194,26 @@ func TestHoldEndsAsItWasToBeSettled(t *testing.T) {
 
 // The end of a request waits for a Settle that has begun, and does not settle beside it.
 func TestHoldEndsAfterASettle(t *testing.T) {
-	l := &slowAdjuster{Limiter: atNow(), begun: make(chan struct{}, 2)}
+	l := &slowAdjuster{Limiter: atNow(), begun: make(chan struct{}, 100)}
 	var wg sync.WaitGroup
 	reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Hold: time.Minute}, func(_ http.ResponseWriter, res *limit.Settlement) {
 		wg.Go(func() { settle(t, res, 70) })
 		<-l.begun
+	})
+	wg.Wait()
+	if l.together.Load() {
+		t.Error("two adjustments of one charge were made at once")
+	}
+	wantUsed(t, l.Limiter, "settled", [2]int64{70, 70})
+}
+
+// A Settle waits for a refund that has begun.
+func TestSettleWaitsForARefund(t *testing.T) {
+	l := &slowAdjuster{Limiter: atNow(), begun: make(chan struct{}, 100)}
+	var wg sync.WaitGroup
+	reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Settlement) {
+		wg.Go(func() { <-l.begun; settle(t, res, 70) })
+		w.WriteHeader(http.StatusServiceUnavailable)
 	})
 	wg.Wait()
 	if l.together.Load() {
@@ -222,6 +237,9 @@ func (l *slowAdjuster) Adjust(ctx context.Context, subject string, d *ratelimit.
 	defer l.asked.Add(-1)
 	l.begun <- struct{}{}
 	time.Sleep(20 * time.Millisecond)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return l.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
