@@ -12,9 +12,10 @@ import (
 )
 
 // Hold implements [engine.Holder]. The timeout is rounded up to seconds. Each held charge is a call
-// of the script of its own, and waits as Ban does while a cluster moves the slot of the subject.
-// Redis keeps 220 bytes for each hold, and up to 1,000 more for a subject that has any. A Reset
-// ends no holds.
+// of the script of its own, and waits as Ban does while a cluster moves the slot of the subject. A
+// held charge or a Peek gives back up to 1,000 expired holds. While the slot moves, or if Redis
+// refuses to write, a Peek is answered without that. Redis keeps 220 bytes for each hold, and up to
+// 1,000 more for a subject that has any. A Reset ends no holds.
 func (l *Limiter) Hold(id string, timeout time.Duration) ratelimit.Limiter {
 	return &holder{l, id, timeout}
 }

@@ -381,6 +381,28 @@ func TestPeeksEndHolds(t *testing.T) {
 	}
 }
 
+// Peeks are answered where nothing can be written, and beside a key that has something else.
+func TestPeeksThatCannotEndHolds(t *testing.T) {
+	t.Parallel()
+	c, clock := clientOf(t, redistest.Start(t)), newScriptClock(t, time.Now())
+	c.AddHook(clock)
+	l, plan := newLimiter(t, c), lasting(100)
+	must(t, second(l.Hold("id", time.Second).Take(ctx, "a", plan, 10)))
+	redislimit.Die(l)
+	must(t, c.Set(ctx, redislimit.HoldsKey(l, "b"), "x", 0).Err())
+	clock.Set(clock.Now().Add(3 * time.Second))
+	for _, test := range []struct {
+		replicas string // without which the server refuses to write
+		want     []int64
+	}{{"1", []int64{100, 90}}, {"0", []int64{100, 100}}} {
+		must(t, c.ConfigSet(ctx, "min-replicas-to-write", test.replicas).Err())
+		left, err := redislimit.PeekAll(l, plan, "b", "a")
+		if err != nil || !slices.Equal(left, test.want) {
+			t.Errorf("with %s replicas wanted: %d are left for b and a (%v), want %d", test.replicas, left, err, test.want)
+		}
+	}
+}
+
 // What could not be settled is not renewed, since its request may have ended, and can be settled
 // for ten minutes.
 func TestHoldThatCouldNotBeSettled(t *testing.T) {
