@@ -76,10 +76,13 @@ end
 local others, group = nil, 4 -- groups that are left to operations.lua
 if apart then return table.concat(out) .. 'c' end
 
-local due = false -- leases of holds have ended
+local due -- the subjects of which leases of holds have ended; nil: none
 for k = 1, held and subjects or 0 do
   local first = (takes and call or redis.pcall)('ZREVRANGE', KEYS[#KEYS - subjects + k], -1, -1, 'WITHSCORES')
-  due = due or first[1] and first[2] + 0 <= now
+  if first[1] and first[2] + 0 <= now then
+    due = due or {}
+    due[#due + 1] = k
+  end
 end
 
 local uses = {0, 0, 0, 0} -- of the subject at hand, by quota, after the takes

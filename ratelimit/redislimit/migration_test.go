@@ -131,6 +131,30 @@ func testHalfMovedSlot(t *testing.T, cluster *redistest.Cluster) {
 	}
 }
 
+// What has expired of holds is given back, also where the slot moves: a master refuses calls of a
+// script about a key that the script has deleted.
+func testExpiredHoldsWhileASlotMoves(t *testing.T, cluster *redistest.Cluster) {
+	c := clientOfCluster(t, cluster)
+	l := newLimiter(t, c)
+	subjects, slot := neighbours(t, l, c, 6)
+	for _, subject := range subjects {
+		must(t, second(l.Hold("id", time.Hour).Take(ctx, subject, lasting(9), 5)))
+		holds := redislimit.HoldsKey(l, subject)
+		must(t, c.ZAdd(ctx, holds, redis.Z{Score: 1, Member: c.ZRange(ctx, holds, 0, 0).Val()[0]}).Err()) // its lease has ended
+	}
+	redislimit.Die(l)
+	from := owner(t, cluster, slot)
+	m := cluster.Migrate(slot, from, (from+1)%3)
+	m.Keys(1)
+	_, err := redislimit.PeekAll(l, lasting(9), subjects...)
+	m.Finish()
+	for _, subject := range subjects {
+		if n := used(t, l, subject, 9); err != nil || n != 0 {
+			t.Errorf("%s has used %d units (%v), want that its hold was given back", subject, n, err)
+		}
+	}
+}
+
 // A request that would start a ban does not wait for the slot, which may stay half
 // moved: it is limited, and the ban starts once the slot has moved.
 func testABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T, cluster *redistest.Cluster) {

@@ -207,7 +207,7 @@ function operations.h(_, v)
 end
 
 -- end_holds gives back what holds of subject k have charged whose leases have ended: a thousand
--- of them at most. Peeks are answered also if nothing can be written, or the key is another's.
+-- of them at most. Peeks are answered also if nothing can be written.
 local function end_holds(k)
   if not ours(k) then return end
   local holds, before = KEYS[#KEYS - subjects + k], op
@@ -220,10 +220,10 @@ local function end_holds(k)
     if not first[1] or first[2] + 0 > now then break end
     arg = first[1]
     change_subject()
-    call('ZREM', holds, arg)
     local last = now + MARK_LASTS
     for p = 20, 12 + 8 * byte(arg, 15), 8 do last = max(last, number(arg, p)) end
     call('ZADD', holds, FORGET + last, ENDED .. arg)
+    call('ZREM', holds, arg) -- not the last one: while a slot moves, a key that is gone is an error
   end
   store()
   arg, op = ARGV[1], before
@@ -307,7 +307,7 @@ operations.x = operations.u
 
 function operations.s(_, v) return v end
 
-for k = 1, due and subjects or 0 do end_holds(k) end
+for _, k in ipairs(due or {}) do end_holds(k) end
 for i = 1, others and #others or 0, 2 do out[others[i]] = decide(others[i + 1]) end
 for k = 1, takes and 0 or subjects do
   local v, front = nil, 'e'

@@ -98,6 +98,7 @@ func TestCluster(t *testing.T) {
 		{"conformance of holds", testConformanceOfHoldsOfCluster},
 		{"subjects of any bytes", testSubjectsOfAnyBytes},
 		{"half moved slot", testHalfMovedSlot},
+		{"expired holds while a slot moves", testExpiredHoldsWhileASlotMoves},
 		{"a ban waits for its slot and its request does not", testABanWaitsForItsSlotAndItsRequestDoesNot},
 		{"slot stays half moved", testSlotStaysHalfMoved},
 		{"slots move under load", testSlotsMoveUnderLoad},
@@ -164,7 +165,8 @@ func TestOneServerInClusterMode(t *testing.T) {
 	}
 }
 
-// What a key takes, as the documentation says: of a subject, once it is limited, and of an id.
+// What a key takes, as the documentation says: of a subject, once it is limited, of an id, and of
+// holds. Every key expires.
 func TestBytes(t *testing.T) {
 	s := redistest.Start(t)
 	c := clientOf(t, s)
@@ -177,6 +179,9 @@ func TestBytes(t *testing.T) {
 		for _, key := range c.Keys(ctx, pattern).Val() {
 			if n := c.MemoryUsage(ctx, key).Val(); n == 0 || n > most {
 				t.Errorf("%s takes %d bytes, want at most %d", what, n, most)
+			}
+			if c.TTL(ctx, key).Val() <= 0 {
+				t.Errorf("%s stays for ever", what)
 			}
 		}
 	}
