@@ -351,3 +351,31 @@ func TestRefundsWaitForTheirSlot(t *testing.T) {
 		t.Error("a group without calls is given up, want that it is sent again")
 	}
 }
+
+// A held charge shares no answer: another request's would be given back with it.
+func TestHeldChargesAreNotShared(t *testing.T) {
+	h, charges := new(holder), []ratelimit.Charge{{Subject: "a", Cost: 1}, {Subject: "b", Cost: 1}}
+	for _, op := range []operation{
+		{code: opTake, subject: "a", cost: 1},
+		{code: opTakeAll, subject: "a", takes: newTakes(charges)},
+	} {
+		b := new(batch)
+		for _, op.holder = range []*holder{h, nil, h, nil} {
+			b.join(op, 1)
+		}
+		if len(b.groups) != 3 {
+			t.Errorf("operation %c: %d groups, want one of each held charge, and one of the two others", op.code, len(b.groups))
+		}
+	}
+}
+
+// The script has 16 bits for how many requests a group makes.
+func TestGroupsThatAreFull(t *testing.T) {
+	b := new(batch)
+	b.join(operation{code: opTake, subject: "a", cost: 1}, 1<<16)
+	for _, g := range b.groups {
+		if g.requests >= 1<<16 {
+			t.Errorf("a group makes %d requests, want that it is full before", g.requests)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package redislimit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -62,5 +63,16 @@ func TestLateAnswer(t *testing.T) {
 			// A refund is made before the batcher sends anything else.
 			eventually(t, fmt.Sprintf("%d of 5 units are charged", test.want), func() bool { return used(t, l, "a", 9) == test.want })
 		})
+	}
+}
+
+// A call whose context has ended is not sent.
+func TestContextThatHasEnded(t *testing.T) {
+	_, c := mini(t)
+	l := newLimiter(t, c)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := l.Take(ended, "a", lasting(9), 1); !errors.Is(err, context.Canceled) || used(t, l, "a", 9) != 0 {
+		t.Errorf("%v, and %d units are used, want %v and none", err, used(t, l, "a", 9), context.Canceled)
 	}
 }
