@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -187,7 +186,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	op := adjustment(subject, d, added, id)
 	if h != nil {
 		h.settled.CompareAndSwap(0, time.Now().UnixNano())
-		op.change.hold, op.change.total = h, min(units, fixedwindow.MaxUnits)
+		op.change.hold, op.change.total = h, units
 	}
 	for range adjustAttempts {
 		if _, _, err = l.do(ctx, op); err == nil || id == "" {
