@@ -352,7 +352,7 @@ func TestRefundsWaitForTheirSlot(t *testing.T) {
 	}
 }
 
-// A held charge shares no answer: another request's would be given back with it.
+// A held charge shares no answer and no command: another request's would be given back with it.
 func TestHeldChargesAreNotShared(t *testing.T) {
 	h, charges := new(holder), []ratelimit.Charge{{Subject: "a", Cost: 1}, {Subject: "b", Cost: 1}}
 	for _, op := range []operation{
@@ -365,6 +365,11 @@ func TestHeldChargesAreNotShared(t *testing.T) {
 		}
 		if len(b.groups) != 3 {
 			t.Errorf("operation %c: %d groups, want one of each held charge, and one of the two others", op.code, len(b.groups))
+		}
+		for _, cmd := range new(sender).pack(b.groups) {
+			if len(cmd.groups) > 1 {
+				t.Errorf("operation %c: %d groups share a command, whose terms are those of one", op.code, len(cmd.groups))
+			}
 		}
 	}
 }

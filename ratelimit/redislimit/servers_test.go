@@ -163,6 +163,9 @@ func TestOneServerInClusterMode(t *testing.T) {
 	if err := newLimiter(t, c).TakeAll(ctx, charges, decisions); err != nil || decisions[1].Remaining() != 9 {
 		t.Errorf("subjects of two slots: %+v, %v, want that both are charged", decisions, err)
 	}
+	if err := ratelimit.TakeAll(ctx, l.Hold("id", time.Hour), charges, decisions); err != nil || redislimit.Held(l) != 2 {
+		t.Errorf("%d charges of two slots are held (%v), want both", redislimit.Held(l), err)
+	}
 }
 
 // What a key takes, as the documentation says: of a subject, once it is limited, of an id, and of
