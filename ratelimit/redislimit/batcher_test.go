@@ -374,13 +374,22 @@ func TestHeldChargesAreNotShared(t *testing.T) {
 	}
 }
 
-// The script has 16 bits for how many requests a group makes.
+// The script has 16 bits for how many requests a group makes, and 8 for the number of a subject.
 func TestGroupsThatAreFull(t *testing.T) {
 	b := new(batch)
 	b.join(operation{code: opTake, subject: "a", cost: 1}, 1<<16)
 	for _, g := range b.groups {
 		if g.requests >= 1<<16 {
 			t.Errorf("a group makes %d requests, want that it is full before", g.requests)
+		}
+	}
+	b.empty()
+	for i := range 256 {
+		b.join(operation{code: opTakeAll, subject: "a", takes: newTakes([]ratelimit.Charge{{Subject: strconv.Itoa(i)}})}, 1)
+	}
+	for _, cmd := range new(sender).pack(b.groups) {
+		if len(cmd.groups) >= 256 {
+			t.Errorf("a call is about %d subjects, want that it is full before", len(cmd.groups))
 		}
 	}
 }
