@@ -60,7 +60,7 @@ func TestHold(t *testing.T) {
 			r.settle("a", &d, 5)
 			r.shared.endHolds(r)
 		}},
-		{"an outage begins, and lasts longer than the lease", "3", func(r *rig) {
+		{"an outage begins, and lasts longer than the timeout", "3", func(r *rig) {
 			d := r.hold("a", daily)
 			r.lose()
 			r.settle("a", &d, 3)
@@ -261,22 +261,4 @@ func TestHoldOfAFile(t *testing.T) {
 			t.Errorf("loaded: used %s, want 7 of the day", got)
 		}
 	})
-}
-
-// An id and a lease that engines refuse are refused, whether or not the primary answers.
-func TestHoldOfNothing(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		run(t, withLocal, failover.Options{OnChange: func(error) {}}, func(r *rig) {
-			r.use(r.shared.engine, failover.Options{Local: r.local})
-			if lost {
-				r.use(r.shared, failover.Options{Local: r.local, OnChange: func(error) {}})
-				r.lose()
-			}
-			for _, h := range []ratelimit.Limiter{r.Hold("", time.Minute), r.Hold("id", time.Millisecond)} {
-				if _, err := h.Take(ctx, "a", daily, 1); !errors.Is(err, ratelimit.ErrInvalid) {
-					r.Errorf("got error %v, want one that wraps ErrInvalid", err)
-				}
-			}
-		})
-	}
 }

@@ -247,17 +247,6 @@ func TestHoldsWithoutAFile(t *testing.T) {
 	if got := usedOf(t, l, "a", thousands); got != "[30 30]" || l.holds.live != nil {
 		t.Errorf("used %s and noted %v, want 30 of both and nothing", got, l.holds.live)
 	}
-	for _, wrong := range []struct {
-		id    string
-		lease time.Duration
-	}{{"", time.Minute}, {"1", time.Second - 1}, {"1", time.Hour + 1}} {
-		h := l.Hold(wrong.id, wrong.lease)
-		_, err := h.Take(ctx, "a", thousands, 1)
-		all := h.(engine.MultiTaker).TakeAll(ctx, []ratelimit.Charge{{Subject: "a", Plan: thousands, Cost: 1}}, make([]ratelimit.Decision, 1))
-		if !errors.Is(err, ratelimit.ErrInvalid) || !errors.Is(all, ratelimit.ErrInvalid) {
-			t.Errorf("Hold(%q, %v): errors %v and %v, want ErrInvalid", wrong.id, wrong.lease, err, all)
-		}
-	}
 }
 
 // What is noted of holds is removed when they end, and of requests that are not charged nothing is.

@@ -76,7 +76,7 @@ end
 local others, group = nil, 4 -- groups that are left to operations.lua
 if apart then return table.concat(out) .. 'c' end
 
-local due -- the subjects of which leases of holds have ended; nil: none
+local due -- the subjects of which holds have expired; nil: none
 for k = 1, held and subjects or 0 do
   local first = (takes and call or redis.pcall)('ZREVRANGE', KEYS[#KEYS - subjects + k], -1, -1, 'WITHSCORES')
   if first[1] and first[2] + 0 <= now then
@@ -386,7 +386,8 @@ if grouped then
   end
 end
 
--- hold enters the hold of what subject k was charged, whose value is v.
+-- hold enters the hold of what subject k was charged, whose value is v. Function keep in hold.go
+-- makes the same bytes of it.
 local hold = held and function(k, v)
   local score, n = now + byte(held, 2) * 256 + byte(held, 3) + 1, (#v % 12 == 9 and #v - 21 or #v) / 12
   while n > 0 and byte(v, 8 * n - 7) >= 128 do n = n - 1 end -- smooth quotas, and second entries

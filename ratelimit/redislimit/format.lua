@@ -38,9 +38,9 @@
 --            b  ban        whole seconds 4, and nanoseconds 4; if it is made by hand 'h' and its
 --                          reason, which may be empty
 --            u  unban, x  reset, s  show: nothing
---            h  renew a hold: the lease 2 (seconds)
+--            h  renew a hold: its timeout 2 (seconds)
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
---          If what one request takes is held: a byte 255, the lease 2 (seconds), for each
+--          If what one request takes is held: a byte 255, the timeout 2 (seconds), for each
 --          subject the front of the operation r that gives it back, up to quotas, which is 0,
 --          and the id of the request
 --          For peeks: a byte 255, if the holds are among the keys
@@ -96,10 +96,10 @@
 -- If a ban by hand has a reason of its own, the value begins with a byte 255, which no
 -- length begins with, the length of the reason 1, and the reason.
 --
--- The holds of a subject are a sorted set. The score of one is when its lease ends, rounded up.
--- It is the operation r that gives back what was charged, and the id of the request. When the lease
--- has ended, the next peek, or take that is held, does so, and the hold stays as one that has ended. It can
--- be forgotten when its windows have ended and ten minutes have passed: FORGET, in operations.lua,
+-- The holds of a subject are a sorted set. The score of one is when it expires, rounded up. It is
+-- the operation r that gives back what was charged, and the id of the request. Once it has expired,
+-- the next peek, or take that is held, does so, and the hold stays as one that has ended. It can be
+-- forgotten when its windows have ended and ten minutes have passed: FORGET, in operations.lua,
 -- more than that time is then its score. The windows of the operation are the first entries of the
 -- subject's value after the charge: not those of smooth quotas, and not second ones.
 --

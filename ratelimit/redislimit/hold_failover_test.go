@@ -101,9 +101,9 @@ func TestHoldsBehindFailover(t *testing.T) {
 			want := map[string]int64{}
 			var log []string
 			var open []request
-			take := func(p *guarded, lease time.Duration, charges ...ratelimit.Charge) {
+			take := func(p *guarded, timeout time.Duration, charges ...ratelimit.Charge) {
 				id, decisions := rand.Text(), make([]ratelimit.Decision, len(charges))
-				must(t, ratelimit.TakeAll(ctx, p.Hold(id, lease), charges, decisions))
+				must(t, ratelimit.TakeAll(ctx, p.Hold(id, timeout), charges, decisions))
 				log = append(log, fmt.Sprint("take ", charges, id))
 				for i, d := range decisions {
 					open = append(open, request{p, charges[i].Subject, id, d, d.Cost * int64(random.IntN(4)) / 2})

@@ -82,7 +82,7 @@ type held struct {
 	process       int
 	subject, id   string
 	engine, model ratelimit.Decision
-	lease, ends   int64 // seconds
+	timeout, ends int64 // seconds
 	forgotten     int64 // when Redis may forget that it was given back; 0: it was not
 	gone          bool  // it was given back, or settled
 	lost          bool  // its key has expired
@@ -107,7 +107,7 @@ var holdPlans = func() []*ratelimit.Plan {
 	return plans
 }()
 
-// What processes hold is given back once when its lease has ended and they no longer renew it,
+// What processes hold is given back once when it has expired and they no longer renew it,
 // with the next held take or peek: whatever the plans, the clock and the processes do meanwhile.
 func TestHoldsAgainstModel(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func (h *holds) step() {
 		must(h, redislimit.Renew(l))
 		for _, c := range h.all {
 			if c.process == process && !c.settled && !c.gone {
-				c.ends = h.clock.Now().Unix() + c.lease + 1
+				c.ends = h.clock.Now().Unix() + c.timeout + 1
 			}
 		}
 	case n < 55:
@@ -197,7 +197,7 @@ func (h *holds) expire(subject string) {
 			continue
 		}
 		if c.gone, c.lost = true, true; c.ends > now {
-			h.Errorf("a hold is forgotten before its lease ends at %d: %+v", c.ends, c)
+			h.Errorf("a hold is forgotten before it expires at %d: %+v", c.ends, c)
 		}
 		for i := range engine.Of(c.engine.Plan).Len() {
 			if engine.Of(c.engine.Plan).Kind(i) > 0 && c.engine.States[i].Reset+afterlife > now {
@@ -251,16 +251,16 @@ func (h *holds) agree(subject string, plan *ratelimit.Plan, what string, l ratel
 
 func (h *holds) take(process int, subject string, plan *ratelimit.Plan) {
 	h.Helper()
-	c := &held{process: process, subject: subject, id: rand.Text(), lease: int64(1 + h.rand.IntN(8))}
+	c := &held{process: process, subject: subject, id: rand.Text(), timeout: int64(1 + h.rand.IntN(8))}
 	cost := int64(1 + h.rand.IntN(5))
 	if plan == holdPlans[1] && h.rand.IntN(2) == 0 {
 		cost <<= 31
 	}
 	h.end(subject)
-	lease := time.Duration(c.lease)*time.Second - time.Duration(h.rand.IntN(2))*time.Millisecond
-	lease = max(lease, time.Second)
-	view := h.processes[process].Hold(c.id, lease)
-	c.engine, c.model = h.agree(subject, plan, fmt.Sprint("holds ", cost, " for ", lease), view, func(m ratelimit.Limiter) (ratelimit.Decision, error) {
+	timeout := time.Duration(c.timeout)*time.Second - time.Duration(h.rand.IntN(2))*time.Millisecond
+	timeout = max(timeout, time.Second)
+	view := h.processes[process].Hold(c.id, timeout)
+	c.engine, c.model = h.agree(subject, plan, fmt.Sprint("holds ", cost, " for ", timeout), view, func(m ratelimit.Limiter) (ratelimit.Decision, error) {
 		return m.Take(ctx, subject, plan, cost)
 	})
 	c.keep(h)
@@ -269,14 +269,14 @@ func (h *holds) take(process int, subject string, plan *ratelimit.Plan) {
 // keep notes a charge, if it was made.
 func (c *held) keep(h *holds) {
 	if c.engine.Allowed() {
-		c.ends = h.clock.Now().Unix() + c.lease + 1
+		c.ends = h.clock.Now().Unix() + c.timeout + 1
 		h.all = append(h.all, c)
 	}
 }
 
 func (h *holds) takeAll(process int) {
 	h.Helper()
-	id, lease := rand.Text(), int64(1+h.rand.IntN(8))
+	id, timeout := rand.Text(), int64(1+h.rand.IntN(8))
 	var charges []ratelimit.Charge
 	for _, subject := range []string{"a", "b"} {
 		h.end(subject)
@@ -284,13 +284,13 @@ func (h *holds) takeAll(process int) {
 	}
 	h.note("process %d holds %v", process, charges)
 	got, want := make([]ratelimit.Decision, 2), make([]ratelimit.Decision, 2)
-	must(h, ratelimit.TakeAll(ctx, h.processes[process].Hold(id, time.Duration(lease)*time.Second), charges, got))
+	must(h, ratelimit.TakeAll(ctx, h.processes[process].Hold(id, time.Duration(timeout)*time.Second), charges, got))
 	must(h, h.model.TakeAll(ctx, charges, want))
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
 		h.Errorf("the engine (+) and the model (-) differ:\n%s", diff)
 	}
 	for i, c := range charges {
-		(&held{process: process, subject: c.Subject, id: id, engine: got[i], model: want[i], lease: lease}).keep(h)
+		(&held{process: process, subject: c.Subject, id: id, engine: got[i], model: want[i], timeout: timeout}).keep(h)
 	}
 }
 
@@ -369,9 +369,9 @@ func TestPeeksEndHolds(t *testing.T) {
 	m, c := mini(t)
 	l, plan, now := newLimiter(t, c), lasting(100), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(now)
-	for subject, lease := range map[string]time.Duration{"a": time.Second, "b": time.Hour, "d": time.Second} {
+	for subject, timeout := range map[string]time.Duration{"a": time.Second, "b": time.Hour, "d": time.Second} {
 		must(t, second(l.Take(ctx, subject, plan, 1)))
-		must(t, second(l.Hold("id", lease).Take(ctx, subject, plan, 10)))
+		must(t, second(l.Hold("id", timeout).Take(ctx, subject, plan, 10)))
 	}
 	redislimit.Die(l)
 	m.SetTime(now.Add(3 * time.Second))
@@ -411,7 +411,7 @@ func TestHoldThatCouldNotBeSettled(t *testing.T) {
 	d, err := l.Hold("id", time.Hour).Take(ctx, "a", plan, 10)
 	must(t, err)
 	if late, due := redislimit.RenewAfter(l, 10*time.Minute, 0), redislimit.RenewAfter(l, 15*time.Minute, 0); late != 0 || due != 1 {
-		t.Errorf("%d and then %d holds are renewed, want one when a third of the lease has passed", late, due)
+		t.Errorf("%d and then %d holds are renewed, want one when a third of the timeout has passed", late, due)
 	}
 	m.SetError("lost")
 	if err := l.Adjust(ctx, "a", &d, 7, "id"); !errors.Is(err, ratelimit.ErrUnavailable) {
@@ -445,7 +445,7 @@ func TestHoldOfACallerThatLeft(t *testing.T) {
 	}
 }
 
-// What was stopped for longer than its lease is charged anew to fixed windows. Under a smooth
+// What was stopped for longer than its timeout is charged anew to fixed windows. Under a smooth
 // quota, where nothing was given back, the difference counts.
 func TestHoldThatEndedUnderASmoothQuota(t *testing.T) {
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerHour(3600).Smooth(60))
@@ -469,7 +469,7 @@ func TestHoldThatEndedUnderASmoothQuota(t *testing.T) {
 	}
 }
 
-// A hold lasts longer than its lease under a smooth quota alone, which has no window that ends.
+// A hold lasts longer than its timeout under a smooth quota alone, which has no window that ends.
 func TestHoldsAreRenewedUnderASmoothQuota(t *testing.T) {
 	m, c := mini(t)
 	l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
@@ -505,15 +505,15 @@ func TestHoldIsGivenBackInOrder(t *testing.T) {
 	}
 }
 
-// Redis keeps a hold under a smooth quota alone for ten minutes after its lease has ended, also if
+// Redis keeps a hold under a smooth quota alone for ten minutes after it has expired, also if
 // a shorter one follows, so that an Adjust that failed can be repeated.
 func TestHoldsAreKeptForAnAdjust(t *testing.T) {
-	for lease, after := range map[time.Duration]time.Duration{time.Second: 10 * time.Minute, time.Hour: time.Hour + 10*time.Minute + 5*time.Second} {
+	for timeout, after := range map[time.Duration]time.Duration{time.Second: 10 * time.Minute, time.Hour: time.Hour + 10*time.Minute + 5*time.Second} {
 		m, c := mini(t)
 		l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 		plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(100).Smooth(100))
 		m.SetTime(now)
-		d, err := l.Hold("id", lease).Take(ctx, "a", plan, 10)
+		d, err := l.Hold("id", timeout).Take(ctx, "a", plan, 10)
 		must(t, err)
 		short, err := l.Hold("short", time.Second).Take(ctx, "a", plan, 10)
 		must(t, err)
@@ -529,7 +529,7 @@ func TestHoldsAreKeptForAnAdjust(t *testing.T) {
 		}
 		must(t, l.Adjust(ctx, "a", &d, 50, "id"))
 		if d, err = l.Peek(ctx, "a", plan); err != nil || d.Remaining() < 47 || d.Remaining() > 52 {
-			t.Errorf("a lease of %v, %v later: %d of 100 are left (%v), want 47 and what has come back", lease, after, d.Remaining(), err)
+			t.Errorf("a timeout of %v, %v later: %d of 100 are left (%v), want 47 and what has come back", timeout, after, d.Remaining(), err)
 		}
 	}
 }
@@ -565,18 +565,18 @@ func TestHoldOfAForeignSubject(t *testing.T) {
 	}
 }
 
-// A lease is rounded up to seconds, and so is its end.
+// A timeout is rounded up to seconds, and so is its end.
 func TestHoldEnds(t *testing.T) {
 	m, c := mini(t)
 	l, now := newLimiter(t, c), time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(now)
-	for lease, want := range map[time.Duration]int64{time.Second: 2, time.Second + 1: 3, time.Hour: 3601} {
-		d, err := l.Hold("id", lease).Take(ctx, "a", lasting(9), 1)
+	for timeout, want := range map[time.Duration]int64{time.Second: 2, time.Second + 1: 3, time.Hour: 3601} {
+		d, err := l.Hold("id", timeout).Take(ctx, "a", lasting(9), 1)
 		must(t, err)
 		ends := c.ZRangeWithScores(ctx, redislimit.HoldsKey(l, "a"), 0, -1).Val()[0].Score
 		must(t, l.Adjust(ctx, "a", &d, 0, "id"))
 		if n := int64(ends) - now.Unix(); n != want {
-			t.Errorf("a lease of %v ends after %ds, want %d", lease, n, want)
+			t.Errorf("a timeout of %v ends after %ds, want %d", timeout, n, want)
 		}
 	}
 }

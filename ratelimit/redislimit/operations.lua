@@ -206,8 +206,8 @@ function operations.h(_, v)
   return v
 end
 
--- end_holds gives back what holds of subject k have charged whose leases have ended: a thousand
--- of them at most. Peeks are answered also if nothing can be written.
+-- end_holds gives back what expired holds of subject k have charged: a thousand of them at most.
+-- Peeks are answered also if nothing can be written.
 local function end_holds(k)
   if not ours(k) then return end
   local holds, before = KEYS[#KEYS - subjects + k], op
