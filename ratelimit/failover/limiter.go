@@ -80,9 +80,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 }
 
 // TakeAll implements [engine.MultiTaker], with the budget and the fallback of Take.
-// All charges are decided by the primary, or all by [Options.Local]. An engine that is not a
-// MultiTaker itself is asked as [ratelimit.TakeAll] says; if the budget ends meanwhile,
-// what it has charged is given back in the background.
+// All charges are decided by the primary, or all by [Options.Local].
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	return taker{l: l, plain: true}.TakeAll(ctx, charges, decisions)
 }
