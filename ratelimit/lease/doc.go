@@ -42,7 +42,7 @@
 //
 // # Which traffic
 //
-// Subjects that use more than some eight units a second are decided here. There are no shares
+// Subjects that use more than some four units a second are decided here. There are no shares
 // of limits below 800, nor when less than some sixteen units are left, but denials and bans are
 // remembered. All others are decided by the engine, exactly as without this package. So are
 // plans with a smooth quota, requests with further charges (TakeAll), and subjects that have

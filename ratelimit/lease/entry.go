@@ -53,9 +53,9 @@ const (
 )
 
 const (
-	minShare      = 8            // units
-	minTraffic    = 2 * minShare // units in about two seconds; a subject with less is not busy
-	limitPerShare = 100          // a share has at most a hundredth of each limit
+	minShare      = 8   // units
+	minTraffic    = 8   // units in about two seconds; a subject with less is not busy
+	limitPerShare = 100 // a share has at most a hundredth of each limit
 
 	shareFresh, shareStale     = 3 * time.Second / 4, time.Second
 	limitedFresh, limitedStale = time.Second / 10, time.Second / 5

@@ -226,7 +226,7 @@ func TestPeekWithAnEndedShare(t *testing.T) {
 // Whatever happens while the engine is asked about a share, no unit of it stays charged; a share
 // that the request has no use for is lost if there is no answer.
 func TestWhileTheEngineIsAsked(t *testing.T) {
-	const held = 69 // of the flood
+	const held = 94 // of the flood
 	for name, test := range map[string]struct {
 		cost   int64
 		before func(r *rig, ctx context.Context)

@@ -96,14 +96,16 @@ func (s *simulation) run(t *testing.T, limit int64, demand float64) (over int64)
 }
 
 func TestNeverMoreThanTheLimit(t *testing.T) {
-	seen := int64(0)
 	for seed := range uint64(36) {
 		limit := []int64{10, 60, 1000, 20_000}[seed/3%4]
 		demand := []float64{0.95, 1.5, 3}[seed/12]
 		if over := newSimulation(seed, false).run(t, limit, demand); over > 0 {
 			t.Errorf("seed %d: %d more than %d a minute were admitted", seed, over, limit)
 		}
-		seen += newSimulation(seed, true).run(t, limit, demand)
+	}
+	seen := int64(0)
+	for seed := range uint64(36) {
+		seen += newSimulation(seed, true).run(t, 20_000, 1.5)
 	}
 	if seen == 0 {
 		t.Error("clocks that stand still admit no more than the limit, want more: the test sees nothing")
