@@ -76,13 +76,13 @@ type Options struct {
 	// before it was settled costs its estimate, unless ChargeIf returns false for its status.
 	Settle bool
 
-	// Hold is how long after a crash the charges of unsettled requests stay, from 1s to 1h. Then
-	// the next request with a Hold that is charged to the same subject gives them back before it
-	// is decided, or the next Peek of it. Until then they count for requests without a Hold.
-	// 0 means that they stay until their windows end. A charge is held until the first call
-	// of Settle. Without one it is held until the handler returns, and so is a charge with a cost of
-	// its own. It then stays as it is, which takes one more call of the engine. Hold needs Settle,
-	// and a limiter that is an [engine.Holder].
+	// Hold is how long after a crash the charges of unsettled requests stay, from 1s to 1h. After
+	// that, the next request with a Hold, or the next Peek, of the same subject gives them back
+	// before it is answered. For requests without a Hold they count until then. 0 means that they
+	// stay until their windows end. A charge is held until the first call of Settle. Without one
+	// it is held until the handler returns, and so is a charge with a cost of its own. It then stays
+	// as it is, which takes one more call of the engine. Hold needs Settle, and a limiter that is an
+	// [engine.Holder].
 	Hold time.Duration
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every

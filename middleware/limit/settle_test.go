@@ -46,7 +46,7 @@ func TestSettleThatFailsKeepsTheCharge(t *testing.T) {
 	l := &flaky{Limiter: atNow(), down: ratelimit.ErrUnavailable}
 	reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Settlement) {
 		if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrUnavailable) {
-			t.Errorf("got error %v, want that of the engine", err)
+			t.Errorf("got error %v, want the engine's", err)
 		}
 		l.down = nil
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -81,9 +81,11 @@ type group struct {
 	first, last *call
 	err         error
 
-	// While the slot moves: the last pause before the group was sent again, and when to give up.
-	pause  time.Duration
-	giveUp time.Time
+	// While the slot moves: whether a peek leaves the subject's holds alone, the last pause before
+	// the group was sent again, and when to give up.
+	leavesHolds bool
+	pause       time.Duration
+	giveUp      time.Time
 }
 
 // indexUse says whether a command has the index of bans among its keys.
@@ -92,7 +94,7 @@ type indexUse byte
 const (
 	indexNotNeeded   indexUse = iota
 	indexGiven                // the operation changes the index
-	indexUnavailable          // a take that would start a ban, while the index is on another master; or a peek, while its holds are
+	indexUnavailable          // a take that would start a ban, while the index is on another master
 )
 
 func newGroup(op operation) *group {

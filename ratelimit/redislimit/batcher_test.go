@@ -368,7 +368,7 @@ func TestHeldChargesAreNotShared(t *testing.T) {
 		}
 		for _, cmd := range new(sender).pack(b.groups) {
 			if len(cmd.groups) > 1 {
-				t.Errorf("operation %c: %d groups share a command, whose terms are those of one", op.code, len(cmd.groups))
+				t.Errorf("operation %c: %d groups share a command, which has the terms of one", op.code, len(cmd.groups))
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func testExpiredHoldsWhileASlotMoves(t *testing.T, cluster *redistest.Cluster) {
 	for _, subject := range subjects {
 		must(t, second(l.Hold("id", time.Hour).Take(ctx, subject, lasting(9), 5)))
 		holds := redislimit.HoldsKey(l, subject)
-		must(t, c.ZAdd(ctx, holds, redis.Z{Score: 1, Member: c.ZRange(ctx, holds, 0, 0).Val()[0]}).Err()) // its lease has ended
+		must(t, c.ZAdd(ctx, holds, redis.Z{Score: 1, Member: c.ZRange(ctx, holds, 0, 0).Val()[0]}).Err()) // it has expired
 	}
 	redislimit.Die(l)
 	from := owner(t, cluster, slot)

@@ -159,9 +159,12 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command) {
 	switch {
 	case err == nil:
 		return s.deliver(cmd)
-	// Attempts do not bound these two: the second key is left out once, and waiting has a limit.
-	case single && s.slotMoves(err) && (first.code == opTake && first.index == indexGiven || first.code == opPeek && first.index == indexNotNeeded):
-		first.index = indexUnavailable // a take then starts no ban, and a peek ends no hold
+	// Attempts do not bound these three: the second key is left out once, and waiting has a limit.
+	case single && s.slotMoves(err) && first.code == opTake && first.index == indexGiven:
+		first.index = indexUnavailable // so that the take starts no ban
+		return []*command{{groups: cmd.groups}}
+	case single && s.slotMoves(err) && first.code == opPeek && !first.leavesHolds:
+		first.leavesHolds = true
 		return []*command{{groups: cmd.groups}}
 	case single && s.slotMoves(err): // the command needs keys of both masters
 		go s.awaitSlot(first, err)

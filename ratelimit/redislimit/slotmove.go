@@ -11,8 +11,8 @@ import (
 // one that does not (TRYAGAIN), and has done nothing then. Commands about several
 // subjects are sent again for one subject at a time, which always works. A take that
 // would start a ban cannot have the index then: the request is limited, and a later
-// one starts the ban. Nor can a peek have what is held then: what has expired of that still
-// counts. What else needs a second key waits until one master has both: a ban, an unban, a reset,
+// one starts the ban. Nor can a peek have the holds then, so that expired ones still count.
+// What else needs a second key waits until one master has both: a ban, an unban, a reset,
 // a lease, a held charge, an adjustment with an id, and a refund under a smooth quota.
 
 // slotMoves reports whether err says that nothing was done because a slot moves. The

@@ -93,7 +93,7 @@ func (g *group) others(k *keys) (keys, names []any) {
 
 // endsHolds reports whether what has expired of a subject's holds is given back first.
 func (g *group) endsHolds() bool {
-	return g.holder != nil || g.code == opPeek && g.index == indexNotNeeded
+	return g.holder != nil || g.code == opPeek && !g.leavesHolds
 }
 
 // counts says how many requests each subject makes; it is empty if all make one, and for
