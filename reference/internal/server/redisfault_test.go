@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -158,6 +159,33 @@ func TestReadinessNeedsOneMaster(t *testing.T) {
 				t.Errorf("the masters %03b are away: readiness says %v, want an error only if all are", away, err)
 			}
 		})
+	}
+}
+
+// refusing is an engine of a Redis that refuses one request of a probe and closes the connection.
+type refusing struct {
+	ratelimit.Limiter
+	subject string
+}
+
+type refusal struct{ error }
+
+func (refusal) RedisError() {}
+
+func (r *refusing) Take(_ context.Context, subject string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	err := io.EOF
+	if subject == r.subject {
+		err = refusal{errors.New("NOAUTH")}
+	}
+	return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, err)
+}
+
+func TestProbeNamesARefusal(t *testing.T) {
+	for i := range 16 {
+		s := &shared{primary: &refusing{subject: fmt.Sprint("failover:probe:", i)}, budget: defaultRedisBudget}
+		if err := s.probe(t.Context()); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+			t.Errorf("request %d was refused with NOAUTH, the others failed with EOF: the probe says %v, want NOAUTH", i, err)
+		}
 	}
 }
 

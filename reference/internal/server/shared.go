@@ -115,6 +115,8 @@ var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota
 
 // probe asks Redis for decisions, because Redis answers PING even if it is full or refuses the
 // script. One decision is enough: a master of a cluster that is away affects only its subjects.
+// If there is none, the error is a refusal of Redis before one of a connection: after some
+// refusals Redis closes the connection, which fails the next request.
 func (s *shared) probe(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
@@ -127,8 +129,12 @@ func (s *shared) probe(ctx context.Context) (err error) {
 		}()
 	}
 	for range subjects {
-		if err = <-answers; err == nil {
+		answer := <-answers
+		if answer == nil {
 			return nil
+		}
+		if _, refused := errors.AsType[redis.Error](answer); refused || err == nil {
+			err = answer
 		}
 	}
 	return err
