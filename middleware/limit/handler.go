@@ -21,8 +21,7 @@ import (
 
 // New returns a middleware that counts each request for the caller that identify
 // returns. Call it once, not for each request. If the middleware is on a router and again on
-// a group of its routes, their requests are charged twice: the log (slog.Default) says so. It
-// answers
+// a group of its routes, their requests are charged twice. It answers
 //
 //   - 429 if a quota is exhausted or the caller is banned;
 //   - 403 plan_suspended if the plan is a [ratelimit.SuspendedPlan];
@@ -77,12 +76,8 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 		slog.Warn("limit: this process has made many limits. Make an engine and its limit once, when the service starts, "+
 			"and not for each request: a new engine knows no usage", "limits", manyLimits)
 	}
-	passed := new(passages)
 	return func(next http.Handler) http.Handler {
-		if passed.mounts.Add(1) == 2 {
-			passed.left.Store(firstPassages)
-		}
-		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, passed: passed}
+		return &limitHandler{opts, l, identify, next}
 	}, nil
 }
 
@@ -97,7 +92,6 @@ type limitHandler struct {
 	limiter  ratelimit.Limiter
 	identify func(*http.Request) (ratelimit.Caller, error)
 	next     http.Handler
-	passed   *passages
 }
 
 func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,9 +99,6 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		g.notIdentified(w, r, c, err)
 		return
-	}
-	if g.passed.left.Load() > 0 {
-		g.passed.note(r, c.Subject)
 	}
 	var d ratelimit.Decision
 	var all charged

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -73,82 +72,6 @@ func logged(do func()) string {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	do()
 	return log.String()
-}
-
-// A request that passes one limit twice is charged twice, which the log says once. Limits
-// that are not the same, or count it for another subject, may be one inside the other.
-func TestMountedTwice(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(5000))
-	subject := "a"
-	identify := func(*http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: subject, Plan: plan}, nil
-	}
-	on := func(l ratelimit.Limiter, name string) func(http.Handler) http.Handler {
-		return must(limit.New(l, identify, limit.Options{Name: name}))
-	}
-	l := atNow()
-	one, two, three := on(l, "one"), on(l, "two"), on(l, "three")
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", ok)
-	mux.Handle("/group/", http.StripPrefix("/group", one(mux)))
-	authenticated := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		subject = "b"
-		two(http.HandlerFunc(ok)).ServeHTTP(w, r)
-		subject = "a"
-	})
-	for _, tt := range []struct {
-		name    string
-		handler http.Handler
-		paths   []string
-		warns   string // the path
-	}{
-		{"on a group too", one(mux), []string{"/", "/group/a", "/group/b", "/"}, "path=/a"},
-		{"on the router twice", three(three(mux)), []string{"/a", "/b"}, "/a"},
-		{"it was said", three(three(mux)), []string{"/a", "/b"}, ""},
-		{"another limit", on(atNow(), "one")(on(l, "one")(mux)), []string{"/a", "/b"}, ""},
-		{"another subject", two(authenticated), []string{"/a", "/b"}, ""},
-		{"a path for each group", func() http.Handler {
-			m, limited := http.NewServeMux(), on(l, "four")
-			m.Handle("/a", limited(http.HandlerFunc(ok)))
-			m.Handle("/b", limited(http.HandlerFunc(ok)))
-			return m
-		}(), []string{"/a", "/b", "/a", "/a"}, ""},
-	} {
-		log := logged(func() {
-			for _, path := range tt.paths {
-				tt.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
-			}
-		})
-		want := 0
-		if tt.warns != "" {
-			want = 1
-		}
-		if strings.Count(log, "WARN") != want || want > 0 && !strings.Contains(log, "passes the same limit twice") || !strings.Contains(log, tt.warns) {
-			t.Errorf("%s: logged %q, want %d warnings with the path %q", tt.name, log, want, tt.warns)
-		}
-	}
-}
-
-// Only the first requests are looked at, and only by a middleware that was mounted twice.
-func TestMountedTwiceLater(t *testing.T) {
-	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(5000))}
-	for first, want := range map[int]int{900: 1, 1100: 0} {
-		limited := must(limit.New(atNow(), fixed(caller), limit.Options{}))
-		once := limited(http.HandlerFunc(ok))
-		for range 2000 {
-			get(once)
-		}
-		twice := limited(once)
-		log := logged(func() {
-			for range first {
-				get(once)
-			}
-			twice.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/"+strings.Repeat("x", 10_000), nil))
-		})
-		if strings.Count(log, "WARN") != want || len(log) > 1000 {
-			t.Errorf("after %d requests: logged %q, want %d short warnings", first, log, want)
-		}
-	}
 }
 
 // A process that makes a limit for each request counts nothing, which the log says once.
