@@ -280,8 +280,8 @@ local function ban(seconds, nanos)
   local ending, index = after(nanos) + seconds, KEYS[subjects + subject.number]
   subject.strikes, subject.ban_ends, subject.ban_length = 0, ending, ending - now
   subject.expires = max(subject.expires, ending)
+  call('ZADD', index, ending, ARGV[2 + subject.number]) -- first: while a slot moves, a key that is gone is an error
   call('ZREMRANGEBYSCORE', index, '-inf', now - INDEX_AFTERLIFE)
-  call('ZADD', index, ending, ARGV[2 + subject.number])
   local last = call('ZREVRANGE', index, 0, 0, 'WITHSCORES')[2]
   call('EXPIREAT', index, last + INDEX_AFTERLIFE)
 end
