@@ -73,12 +73,10 @@ func (s *service) identify(r *http.Request) (ratelimit.Caller, error) {
 	}, nil
 }
 
-// An order is the body of a request for a text.
 type order struct {
 	About     string `json:"about"`
 	MaxTokens int64  `json:"max_tokens"`
 }
-
 type orderKey struct{}
 
 func orderOf(r *http.Request) order {
@@ -148,7 +146,6 @@ INSERT INTO plans SELECT 'team', '60/minute', '20000/day', '100000/month' WHERE 
 
 type plans struct{ requests, tokens, company *ratelimit.Plan }
 
-// A service has the keys and the plans.
 type service struct {
 	db     *sql.DB
 	keys   *sqlkeys.Table

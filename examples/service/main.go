@@ -41,15 +41,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	api, err := net.Listen("tcp", "127.0.0.1:8081")
-	if err != nil {
-		log.Fatal(err)
+	api, err1 := net.Listen("tcp", "127.0.0.1:8081")
+	metrics, err2 := net.Listen("tcp", "127.0.0.1:9091") // which clients must not reach
+	err := errors.Join(err1, err2)
+	if err == nil {
+		err = run(ctx, api, metrics, *redisURL, "texts.db", os.Stdout)
 	}
-	metrics, err := net.Listen("tcp", "127.0.0.1:9091") // which clients must not reach
 	if err != nil {
-		log.Fatal(err)
-	}
-	if err := run(ctx, api, metrics, *redisURL, "texts.db", os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -80,11 +78,8 @@ func run(ctx context.Context, api, metrics net.Listener, redisURL, file string, 
 	if err != nil {
 		return err
 	}
-	if err := meters.ObserveEngine(limiter); err != nil {
-		return err
-	}
 	handler, err := newHandler(limiter, s, meters)
-	if err != nil {
+	if err := errors.Join(err, meters.ObserveEngine(limiter)); err != nil {
 		return err
 	}
 	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
@@ -120,8 +115,5 @@ func openLimiter(redisURL string) (*failover.Limiter, func() error, error) {
 	shared, err1 := redislimit.New(client, redislimit.Options{Prefix: "texts"})
 	local, err2 := memory.New(memory.Options{})
 	limiter, err3 := failover.New(shared, failover.Options{Local: local})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, nil, err
-	}
-	return limiter, func() error { return errors.Join(limiter.Close(), client.Close()) }, nil
+	return limiter, func() error { return errors.Join(limiter.Close(), client.Close()) }, errors.Join(err1, err2, err3)
 }
