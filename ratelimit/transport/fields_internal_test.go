@@ -57,7 +57,7 @@ func TestReadLimits(t *testing.T) {
 		"draft 11, no window":         {[]string{`RateLimit: "minute";r=0`}, limits{present: true, empty: true}},
 		"renamed":                     {[]string{`RateLimit: "minute";a=0;w=17, "day";r=0;t=5`}, limits{true, true, 17 * time.Second}},
 		"renamed, some left":          {[]string{`RateLimit: "minute";a=42;w=17`}, limits{present: true}},
-		"both names":                  {[]string{`RateLimit: "minute";a=1;w=99;r=0;t=17`}, limits{true, true, 17 * time.Second}},
+		"both names":                  {[]string{`RateLimit: "minute";a=0;w=99;r=0;t=17`}, limits{true, true, 17 * time.Second}},
 		"draft 6":                     {[]string{"RateLimit-Limit: 10", "RateLimit-Remaining: 0", "RateLimit-Reset: 17"}, limits{true, true, 17 * time.Second}},
 		"draft 7 is another syntax":   {[]string{"RateLimit: limit=10, remaining=0, reset=17"}, limits{}},
 		"the draft and X-RateLimit":   {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1772366417", `RateLimit: "minute";r=0;t=17, "day";r=0;t=99`}, limits{true, true, 99 * time.Second}},

@@ -134,11 +134,13 @@ func TestPlanInAPause(t *testing.T) {
 		arrived []string
 		used    [2]int64 // of the minute and of the hour, at that moment
 		keeps   bool     // the limiter cannot give units back
+		gone    bool     // the second request is cancelled in the pause
 	}{
-		"within the window":    {"17", 20 * time.Second, []string{"1s", "19s"}, [2]int64{2, 2}, false},
-		"longer than a window": {"70", 73 * time.Second, []string{"1s", "1m2s"}, [2]int64{1, 2}, false},
-		"without refunds":      {"70", 73 * time.Second, []string{"1s", "1m2s"}, [2]int64{1, 3}, true},
-		"too long to wait":     {"3000", 3 * time.Second, []string{"1s"}, [2]int64{1, 1}, false},
+		"within the window":    {pause: "17", at: 20 * time.Second, arrived: []string{"1s", "19s"}, used: [2]int64{2, 2}},
+		"longer than a window": {pause: "70", at: 73 * time.Second, arrived: []string{"1s", "1m2s"}, used: [2]int64{1, 2}},
+		"without refunds":      {pause: "70", at: 73 * time.Second, arrived: []string{"1s", "1m2s"}, used: [2]int64{1, 3}, keeps: true},
+		"too long to wait":     {pause: "3000", at: 3 * time.Second, arrived: []string{"1s"}, used: [2]int64{1, 1}},
+		"cancelled":            {pause: "17", at: 20 * time.Second, arrived: []string{"1s"}, used: [2]int64{1, 1}, gone: true},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			engine, plan := newEngine(t), planOf(ratelimit.PerMinute(10), ratelimit.PerHour(100))
@@ -157,8 +159,13 @@ func TestPlanInAPause(t *testing.T) {
 			go get(t, rt, url)
 			synctest.Wait()
 			delay.Store(int64(1500 * time.Millisecond))
-			go get(t, rt, url) // takes its turn while the answer to the first arrives
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go send(rt, testcheck.Must(http.NewRequestWithContext(ctx, "GET", url, nil))) // takes its turn while the answer to the first arrives
 			synctest.Wait()
+			if test.gone {
+				time.AfterFunc(10*time.Second, cancel)
+			}
 			delay.Store(0)
 			time.Sleep(test.at)
 			if got := usage(t, engine, plan); got != test.used {
@@ -184,6 +191,14 @@ func (h hooked) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 		return ratelimit.Decision{}, err
 	}
 	return h.Limiter.Take(ctx, subject, plan, cost)
+}
+
+// Adjust fails if ctx has ended, as that of an engine elsewhere.
+func (h hooked) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return h.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
 // An engine that fails or hangs has reached no limit.

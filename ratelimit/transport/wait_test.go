@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/testcheck"
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -81,6 +81,7 @@ func TestMaxWait(t *testing.T) {
 		"it does not wait":         {"429 Retry-After: 1", 1, -1, none, "0s", "longer than Options.MaxWait (0s)"},
 		"a deadline at the end":    {"429 Retry-After: 50", 1, 0, 50 * time.Second, "0s", "the deadline of the request is earlier"},
 		"jitter":                   {"429 Retry-After: 10", 7, time.Hour, none, "0s 11s 23s 37s 55s 1m21s 2m1s 2m41s", "200"},
+		"jitter of a long wait":    {"429 Retry-After: 600", 2, time.Hour, none, "0s 11m0s 22m0s", "200"},
 		"jitter with less room":    {"429 Retry-After: 10", 7, 22 * time.Second, none, "0s 11s 22s", "longer than Options.MaxWait (22s)"},
 		"jitter without room":      {"429 Retry-After: 55", 1, time.Minute, none, "0s", "longer than Options.MaxWait (1m0s)"},
 		"jitter with just enough":  {"429 Retry-After: 54", 1, time.Minute, none, "0s 59.4s", "200"},
@@ -170,9 +171,7 @@ func TestFailsFast(t *testing.T) {
 }
 
 func TestStopsOnContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429 Retry-After: 17")
-		rt := newTransport(t, s, transport.Options{})
+	stops := func(t *testing.T, rt *transport.Transport) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		reason := errors.New("shutting down")
 		time.AfterFunc(5*time.Second, func() { cancel(reason) })
@@ -181,5 +180,13 @@ func TestStopsOnContext(t *testing.T) {
 		if _, err := rt.RoundTrip(r); !errors.Is(err, reason) || time.Since(begin) != 5*time.Second {
 			t.Errorf("the error is %v after %v, want the cause of the context after 5s", err, time.Since(begin))
 		}
+	}
+	inBubble(t, "a pause", func(t *testing.T) {
+		stops(t, newTransport(t, newScript("429 Retry-After: 17"), transport.Options{}))
+	})
+	inBubble(t, "a turn", func(t *testing.T) {
+		rt := newTransport(t, newScript(), transport.Options{Plan: planOf(ratelimit.PerMinute(1)), Limiter: newEngine(t)})
+		get(t, rt, url)
+		stops(t, rt)
 	})
 }
