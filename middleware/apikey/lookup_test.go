@@ -103,6 +103,26 @@ func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 	})
 }
 
+// While the store is slow, a request that gives up does not end the look-up that began after its own.
+func TestGivingUpLeavesALaterLookUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		store.before = slow(1500 * time.Millisecond)
+		v := newVerifier(store, apikey.Options{})
+		key := store.issue()
+		early, leave := context.WithCancel(t.Context())
+		later(early, v, key)
+		pass(1100 * time.Millisecond)
+		second := later(t.Context(), v, key)
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		verify(t, v, key, nil)
+		<-second
+		calls(t, store, 2)
+	})
+}
+
 // If a store ignores its context, no request waits longer than two seconds.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -288,9 +288,9 @@ func TestIPv6Prefix(t *testing.T) {
 		if got := source.NetworkSubject(netip.Addr{}); got != "network:unknown" {
 			t.Errorf("%d bits: the subject of no address is %q", bits, got)
 		}
-	}
-	if got := plain.NetworkSubject(netip.MustParseAddr("2001:db8:1:abcd::1")); got != "network:2001:db8:1:abcd::/64" {
-		t.Errorf("without a prefix the subject is %q, want the /64", got)
+		if got := plain.NetworkSubject(netip.MustParseAddr("2001:db8:1:abcd::1")); got != "network:2001:db8:1:abcd::/64" {
+			t.Errorf("%d bits: without a prefix the subject is %q, want the /64", bits, got)
+		}
 	}
 	for _, bits := range []int{-1, 0, 32, 47, 65, 128} {
 		want := fmt.Sprintf("clientip: WithIPv6Prefix: bits must be from 48 to 64, got %d", bits)
