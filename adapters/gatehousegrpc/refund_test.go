@@ -21,7 +21,7 @@ import (
 // The retry policy of a client that was not written for this package.
 const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 	"maxAttempts": 3, "initialBackoff": "3600s", "maxBackoff": "3600s", "backoffMultiplier": 1,
-	"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
+	"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INTERNAL"]}}]}`
 
 // A client with a retry policy waits as long as the server says, instead of its own
 // backoff of an hour, and is admitted.
@@ -43,27 +43,34 @@ func TestRetryPolicyWaits(t *testing.T) {
 	}
 }
 
-// A call that was admitted and fails is retried as without the interceptor.
+// A call that was admitted and fails, also by a panic, is retried as without the interceptor.
 func TestFailedCallsAreRetried(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn, string) answer) {
 		at := contract.NewClock()
 		var calls atomic.Int32
 		failing := func(ctx context.Context, text string) (string, error) {
-			if calls.Add(1) == 1 {
+			n := calls.Add(1)
+			if n < 3 {
 				_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "1"))
+			}
+			switch n {
+			case 1:
 				return "", status.Error(codes.Unavailable, "again")
+			case 2:
+				panic("no")
 			}
 			return text, nil
 		}
 		engine := at.Engine(t)
-		addr := serve(t, failing, limited(t, engine, ann, gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})...)
+		limits := limited(t, engine, ann, gatehousegrpc.Options{ChargeIf: gatehousegrpc.NotServerError})
+		addr := serve(t, failing, append(interceptors(recoverUnary, recoverStream), limits...)...)
 		conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
 		expect(t, call(t.Context(), conn, "hello"), codes.OK, "")
-		if n := calls.Load(); n != 2 {
-			t.Errorf("the handler was called %d times, want 2", n)
+		if n := calls.Load(); n != 3 {
+			t.Errorf("the handler was called %d times, want 3", n)
 		}
 		if n := contract.Used(t, engine, "ann", contract.Two); n != 1 {
-			t.Errorf("%d units used, want 1: the failed attempt is given back", n)
+			t.Errorf("%d units used, want 1: the failed attempts are given back", n)
 		}
 	})
 }

@@ -224,7 +224,8 @@ func (sc *scenario) fields(h http.Header, s, other Service, refused bool) (lines
 	all := refused && !other.RPC && !sc.native()
 	limits := !(sc.options.Shadow && other.RPC && !s.RPC) // which has none in shadow mode
 	for name, values := range h {
-		if !(limits && isLimitField(name) || all && name != "Date") {
+		noise := s.RPC && (name == "Cache-Control" || name == "X-Content-Type-Options") // of responses with a body
+		if !(limits && isLimitField(name) || all && name != "Date" || noise) {
 			continue
 		}
 		if sc.wall && (name == "X-Ratelimit-Reset" || name == "Retry-After") {
