@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +36,16 @@ func TestIdentifyAsMiddleware(t *testing.T) {
 		expect(t, cl.call(t.Context(), url), connect.CodeUnauthenticated, "")
 		cl.header = http.Header{"Authorization": {"Bearer good"}}
 		expect(t, cl.call(t.Context(), url), 0, "")
+	})
+}
+
+// Interceptors that would refuse any call leave those of a client alone.
+func TestCallsOfClients(t *testing.T) {
+	everyClient(t, func(t *testing.T, cl client) {
+		auth := testcheck.Must(bearer.New("test", func(context.Context, string) (string, error) { return "", bearer.ErrInvalid }, bearer.Options{}))
+		refusing := append(limited(contract.NewClock().Engine(t), contract.Caller(ratelimit.Caller{}), gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))
+		cl.opts = append(slices.Clone(cl.opts), connect.WithInterceptors(refusing...))
+		expect(t, cl.call(t.Context(), start(t, same, nil)), 0, "")
 	})
 }
 
@@ -139,11 +151,13 @@ func TestChargeIf(t *testing.T) {
 		panics bool
 		used   int64
 	}{
-		"success":             {nil, false, 0},
-		"a failed sign-in":    {connect.NewError(connect.CodeUnauthenticated, errors.New("wrong password")), false, 1},
-		"not modified":        {connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, 0},
-		"an error of its own": {errors.New("disk full"), false, 0},
-		"panic":               {connect.NewError(connect.CodeInternal, nil), true, 0},
+		"success":              {nil, false, 0},
+		"a failed sign-in":     {connect.NewError(connect.CodeUnauthenticated, errors.New("wrong password")), false, 1},
+		"not modified":         {connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, 0},
+		"an error of its own":  {errors.New("disk full"), false, 0},
+		"a timeout of its own": {connect.NewError(connect.CodeUnavailable, context.DeadlineExceeded), false, 0},
+		"a deadline":           {fmt.Errorf("query: %w", os.ErrDeadlineExceeded), false, 1}, // ChargeIf is not asked
+		"panic":                {connect.NewError(connect.CodeInternal, nil), true, 0},
 	} {
 		everyClient(t, func(t *testing.T, cl client) {
 			engine, asked := contract.NewClock().Engine(t), 0
@@ -161,7 +175,7 @@ func TestChargeIf(t *testing.T) {
 				return "", c.err
 			}
 			cl.call(t.Context(), start(t, handler, limited(engine, ann, opts)))
-			if n := contract.Used(t, engine, "ann", contract.Two); n != c.used || asked != 1 {
+			if n := contract.Used(t, engine, "ann", contract.Two); n != c.used || asked != 1 && !errors.Is(c.err, os.ErrDeadlineExceeded) {
 				t.Errorf("%s: %d units used, want %d; asked %d times, want once", name, n, c.used, asked)
 			}
 		})
