@@ -51,7 +51,8 @@ type Limiter struct {
 
 // New returns a Limiter in front of an engine, which must be able to do all that the engines of
 // ratelimit/redislimit and ratelimit/memory can do. Make it once: each one has shares of its
-// own. It has a goroutine, which [Limiter.Close] ends.
+// own. It has a goroutine, which [Limiter.Close] ends. It is not an [engine.Holder]: behind package
+// failover, a limit with limit.Options.Hold answers each request with 500.
 func New(e ratelimit.Limiter) (*Limiter, error) {
 	if nilvalue.InEngine(e) {
 		return nil, errors.New("lease: New needs an engine, got nil or the zero memory.Limiter")
