@@ -108,7 +108,7 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 //
 // The function used is [Table.Used], or nil to note nothing. It is called in the background, for
 // one key at a time, when a valid key is looked up whose LastUsed is at least a minute old. After
-// an error it is called again at the next look-up. A Verifier looks up a key once in
+// an error or a panic it is called again at the next look-up. A Verifier looks up a key once in
 // [apikey.Options.TTL]: if that is over a minute, LastUsed may be as old.
 func NewStore(
 	find func(context.Context, apikey.Digest) (Key, error),
@@ -142,7 +142,10 @@ func (p *principals) note(ctx context.Context, k Key) {
 		return
 	}
 	go func() {
-		defer p.noting.Delete(k.ID)
+		defer func() {
+			p.noting.Delete(k.ID)
+			_ = recover() // in this goroutine a panic of the driver would end the process
+		}()
 		p.turn <- struct{}{}
 		defer func() { <-p.turn }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)

@@ -179,6 +179,9 @@ func TestNotingUse(t *testing.T) {
 				mu.Unlock()
 				if failing {
 					<-ctx.Done()
+					if id == "bob" {
+						panic("a driver panics")
+					}
 					return ctx.Err()
 				}
 				mu.Lock()
