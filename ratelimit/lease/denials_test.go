@@ -13,6 +13,11 @@ import (
 
 func TestDenialsAreRemembered(t *testing.T) {
 	r := newRig(t)
+	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(2))
+	if n, asked := r.flood(two, 7); n != 2 || asked != 4 {
+		t.Errorf("%d of 7 admitted with %d questions, want 2 with 4: the second denial is remembered, before the subject is busy", n, asked)
+	}
+	must(t, r.Reset(ctx, "ann"))
 	r.flood(lax, 10)
 	if n, asked := r.flood(lax, 10_000); n != 0 || asked > 102 {
 		t.Errorf("%d of 10,000 admitted with %d questions, want none with at most 102", n, asked)
