@@ -106,7 +106,8 @@ func TestNewRefuses(t *testing.T) {
 			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 0s"},
 		{"a window that is too long", rate, redisrate.Options{Windows: []time.Duration{fixedwindow.MaxLength + time.Second}},
 			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 8784h0m1s"},
-		{"a brace in the prefix", rate, redisrate.Options{Prefix: "{shop}"}, `redisrate: Options.Prefix must have no braces, got "{shop}"`},
+		{"an opening brace in the prefix", rate, redisrate.Options{Prefix: "{shop"}, `redisrate: Options.Prefix must have no braces, got "{shop"`},
+		{"a closing brace in the prefix", rate, redisrate.Options{Prefix: "shop}"}, `redisrate: Options.Prefix must have no braces, got "shop}"`},
 	} {
 		if _, err := redisrate.New(test.rate, test.opts); fmt.Sprint(err) != test.want {
 			t.Errorf("%s: got error %v, want %s", test.name, err, test.want)
