@@ -37,8 +37,8 @@ func TestNoticesAreRead(t *testing.T) {
 		{"sunset alone", http.Header{"Sunset": {sunsetValue}}, deprecation.Notice{Sunset: sunset}, true, ""},
 		{
 			"first link counts, of this resource",
-			http.Header{"Deprecation": {deprecationValue}, "Link": {`</other>; rel=sunset; anchor="/other", </a>; rel=sunset, </b>; rel=sunset`}},
-			deprecation.Notice{Since: since, SunsetInfo: "/a"}, true, "",
+			http.Header{"Deprecation": {deprecationValue}, "Link": {`</other>; rel=sunset; anchor="/other", </a>; rel="sunset deprecation successor-version", </b>; rel="successor-version deprecation sunset"`}},
+			deprecation.Notice{Since: since, Documentation: "/a", SunsetInfo: "/a", Successor: "/a"}, true, "",
 		},
 		{
 			"value of an early draft", http.Header{"Deprecation": {"true"}, "Sunset": {sunsetValue}},
