@@ -98,6 +98,27 @@ func TestStrikesAreReported(t *testing.T) {
 	}
 }
 
+// Strikes in another process leave no decision with less than 0 strikes left, which would mean that
+// the plan never bans.
+func TestStrikesLeft(t *testing.T) {
+	r := exhausted(t)
+	r.take(few, 1)
+	r.clock.Advance(150 * time.Millisecond)
+	r.fake.once(func(context.Context) {
+		for range 6 {
+			r.take(few, 1)
+			r.elsewhere(few, 1)
+		}
+	})
+	r.take(few, 1)
+	r.fake.once(func(context.Context) {
+		if d := r.take(few, 1); d.StrikesLeft != 0 {
+			t.Errorf("while the engine is told: %d strikes left, want 0", d.StrikesLeft)
+		}
+	})
+	r.take(few, 1)
+}
+
 // No strike is lost while the engine is asked, when the subject pauses, or when another process
 // has the others.
 func TestStrikesAreNotLost(t *testing.T) {

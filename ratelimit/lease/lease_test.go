@@ -53,6 +53,12 @@ func TestColdSubjectIsAskedAbout(t *testing.T) {
 		}
 		r.clock.Advance(300 * time.Millisecond)
 	}
+	hour := ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerMinute(10_000), ratelimit.PerHour(1000))
+	must(t, r.Reset(ctx, "ann"))
+	r.elsewhere(hour, 985)
+	if _, asked := r.flood(hour, 10); asked != 10 || r.held() != 0 {
+		t.Errorf("with 15 units left of the hour, %d questions about 10 requests, and a share of %d; want 10 and none", asked, r.held())
+	}
 }
 
 // Without a test's background, what is not used comes back within two seconds, and when all is
