@@ -177,6 +177,9 @@ func TestNotingUse(t *testing.T) {
 				mu.Lock()
 				noted = append(noted, id)
 				mu.Unlock()
+				if end, _ := ctx.Deadline(); time.Until(end) <= 0 {
+					t.Errorf("the time to note the use of %s is over before it begins", id)
+				}
 				if failing {
 					<-ctx.Done()
 					if id == "bob" {
