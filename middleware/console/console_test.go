@@ -214,6 +214,13 @@ func TestClockOfTheEngine(t *testing.T) {
 			if r := reportOf(t, c, ""); r.Decisions["allowed"] != 0 || len(r.Subjects) != 0 {
 				t.Errorf("ahead by %v: %v %v, want nothing a minute later", ahead, r.Decisions, r.Subjects)
 			}
+			for _, other := range []time.Duration{10 * time.Second, 0} { // another engine, as while Redis is down
+				d := ratelimit.Decision{Outcome: ratelimit.Allowed, Time: time.Now().Add(ahead + other).UnixNano()}
+				c.Observe(nil, ratelimit.Caller{Subject: "user:ann", Plan: free}, d, nil)
+			}
+			if r := reportOf(t, c, ""); r.Decisions["allowed"] != 1 {
+				t.Errorf("ahead by %v: %v, want the decision that is not in the future", ahead, r.Decisions)
+			}
 		})
 	}
 }
