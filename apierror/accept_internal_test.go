@@ -42,6 +42,7 @@ func TestPrefersProblem(t *testing.T) {
 		{"quoted weight", []string{`application/json;q="0.5", application/problem+json`}, true},
 
 		{"charset is no other type", []string{`application/problem+json; charset="UTF-8"`}, true},
+		{"another charset", []string{"application/problem+json; charset=utf-16"}, false},
 		{"parameter of another type", []string{"application/problem+json;profile=x"}, false},
 		{"comma and semicolon in quotes", []string{`text/x;a=",application/json;q=0.1;", application/problem+json;q=0.5`}, true},
 		{"escaped quote in quotes", []string{`text/x;a="\",application/json,\\", application/problem+json`}, true},

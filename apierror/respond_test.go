@@ -192,6 +192,8 @@ func TestWriteAndTranslate(t *testing.T) {
 			panic("no")
 		case "retry":
 			w.Header().Set("Retry-After", "9")
+		case "whole":
+			busy.RetryAfter = 2 * time.Second
 		}
 		rs.Respond(w, r, busy.Preencoded())
 	})))
@@ -200,6 +202,7 @@ func TestWriteAndTranslate(t *testing.T) {
 		{"/page?panic", "500", "text/html; charset=utf-8", "", "<p>internal auf Deutsch map[]"},
 		{"/", "503", "application/json", "2", `{"code":"busy","message":"busy auf Deutsch map[place:7]","status":503}` + "\n"},
 		{"/english?retry", "503", "application/json", "9", `{"code":"busy","message":"Busy.","status":503}` + "\n"},
+		{"/english?whole", "503", "application/json", "2", `{"code":"busy","message":"Busy.","status":503}` + "\n"},
 	} {
 		res := do(t, srv, http.MethodGet, tt.target)
 		got := []string{fmt.Sprint(res.StatusCode), res.Header.Get("Content-Type"), res.Header.Get("Retry-After"), res.body}

@@ -23,6 +23,7 @@ func TestNewRefuses(t *testing.T) {
 		"Since or Options.Sunset must be set":                                                      {Successor: "/v2"},
 		"Since" + second + "2025-12-05T00:00:00.000000001Z":                                        {Since: since.Add(1)},
 		"Since" + second + "10000-01-01T00:00:00Z":                                                 {Since: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"Sunset" + second + "10000-01-01T00:00:00Z":                                                {Sunset: time.Date(9999, 12, 31, 19, 0, 0, 0, time.FixedZone("EST", -5*3600))},
 		"Sunset" + second + "2030-12-05T00:00:00.001Z":                                             {Since: since, Sunset: at(time.Millisecond)},
 		"Sunset must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z": {Since: since, Sunset: since.Add(-time.Second)},
 
