@@ -29,17 +29,8 @@ type ruling struct {
 	subject
 	conduct, before conduct
 	hasConduct      bool
-	room            room // of a group
+	reserved        bool // in a group: there is room for the account
 }
-
-// A room is where reserve has made room for an account.
-type room uint8
-
-const (
-	noRoom room = iota // nowhere so far
-	inItsSlot
-	inANewSlot
-)
 
 // open freezes the slot and sets the outcome: Banned, Allowed or Limited.
 func (x *ruling) open(d *ratelimit.Decision) {
@@ -105,7 +96,7 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 	if x.found {
 		x.write(dirty)
 	}
-	if x.meter != 0 && x.meter.version()%rollSteps == 0 { // begin left it; a new slot has swept for itself
+	if !x.isNew() && x.meter.version()%rollSteps == 0 { // begin left it; a new slot has swept for itself
 		x.sweep(x.now, rollSteps)
 	}
 }

@@ -48,9 +48,12 @@ type subject struct {
 
 	account account
 	found   bool  // the account has a slot
-	meter   meter // of that slot, as it was read
+	meter   meter // of that slot, as it was read: dirty or stored; 0 if the slot is new
 	number  int   // of the layout, once there is room for the account
 }
+
+// isNew reports whether the account had no slot before.
+func (s *subject) isNew() bool { return s.meter == 0 }
 
 // lock locks the segment of a subject.
 func (l *Limiter) lock(name string) subject { return l.lockKey(l.key.sum(name)) }

@@ -167,8 +167,6 @@ func (l *Limiter) begin(slot slot, h uint64, d *ratelimit.Decision) (admitted bo
 		return false
 	}
 	var words [engine.MaxQuotas]windowWord
-	var least int64
-	var latest unixSecond
 	for i := range layout.n {
 		if !slot.has(i) || kindOf(d.Plan, i) != layout.kinds[i] {
 			return false
@@ -184,9 +182,6 @@ func (l *Limiter) begin(slot slot, h uint64, d *ratelimit.Decision) (admitted bo
 		if left < 0 || !w.fits(d.Cost) {
 			return false
 		}
-		if i == 0 || left < least || left == least && w.end > latest {
-			d.Applicable, least, latest = i, left, w.end
-		}
 		d.States[i] = ratelimit.State{Remaining: left, Reset: int64(w.end)}
 		words[i] = newWindowWord(m.count()-uint32(w.used), w.end)
 	}
@@ -198,6 +193,7 @@ func (l *Limiter) begin(slot slot, h uint64, d *ratelimit.Decision) (admitted bo
 	}
 	slot.setMeter(m.charged(d.Cost).after(m))
 	d.Outcome, d.StrikesLeft = ratelimit.Allowed, plan.Strikes()
+	engine.Complete(d)
 	return true
 }
 

@@ -208,15 +208,11 @@ func reserveAll(rulings []ruling, decisions []ratelimit.Decision) error {
 		if d.Outcome == ratelimit.Skipped || !x.changes(d) {
 			continue
 		}
-		made := inItsSlot
-		if !x.found {
-			made = inANewSlot
-		}
 		if err := x.reserve(d); err != nil {
 			abandon(rulings, i)
 			return err
 		}
-		x.room = made
+		x.reserved = true
 	}
 	return nil
 }
@@ -228,9 +224,9 @@ func abandon(rulings []ruling, failed int) {
 		x := &rulings[i]
 		switch {
 		case i == failed || !x.found:
-		case x.room == noRoom:
+		case !x.reserved:
 			x.unfreeze()
-		case x.room == inANewSlot:
+		case x.isNew():
 			x.unplace()
 		default:
 			x.write(dirty) // the account was rolled, and not charged
