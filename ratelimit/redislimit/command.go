@@ -2,10 +2,28 @@ package redislimit
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+)
+
+// The script is these files, in the order in which Redis runs them.
+var (
+	//go:embed format.lua
+	formatText string
+	//go:embed fast.lua
+	fastText string
+	//go:embed lease.lua
+	leaseText string
+	//go:embed rules.lua
+	rulesText string
+	//go:embed operations.lua
+	operationsText string
+
+	script       = formatText + fastText + leaseText + rulesText + operationsText
+	scriptDigest = redis.NewScript(script).Hash() // the name by which EVALSHA knows it
 )
 
 // A command is one call of the script: the same operation on some subjects. All of
@@ -19,6 +37,14 @@ type command struct {
 // NoRetry keeps the client from sending a command a second time if the outcome of
 // the first is unknown: a charge must not be made twice because a reply was lost.
 func (*command) NoRetry() bool { return true }
+
+// call returns the front of the arguments.
+func (cmd *command) call(args []any) []any {
+	if cmd.eval {
+		return append(args, "eval", script)
+	}
+	return append(args, "evalsha", scriptDigest)
+}
 
 // maxSubjects is how many subjects a command has at most. It bounds how long the
 // script keeps the server from everything else, at about two microseconds a subject.

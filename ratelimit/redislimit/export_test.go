@@ -128,7 +128,7 @@ func OnlyFastPart(t testing.TB) {
 	text, digested := script, scriptDigest
 	t.Cleanup(func() { script, scriptDigest = text, digested })
 	script = formatText + fastText + leaseText + "return redis.error_reply('left to the operations')"
-	scriptDigest = digest(script)
+	scriptDigest = redis.NewScript(script).Hash()
 }
 
 // Key returns the name of a subject's key.

@@ -3,6 +3,7 @@ package redislimit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -108,5 +109,14 @@ func holdForeign(t *testing.T, c redis.UniversalClient, key, what string, do fun
 	}
 	if after := c.Dump(context.Background(), key).Val(); after != before {
 		t.Errorf("%s changed what something else has written", what)
+	}
+}
+
+// A server that is too old for the script is told from an error in it.
+func TestServerIsTooOld(t *testing.T) {
+	m, c := mini(t)
+	m.SetError("ERR syntax error script: 0a1b, on @user_script:84.")
+	if _, err := newLimiter(t, c).Take(ctx, "a", lasting(1), 1); !strings.HasSuffix(fmt.Sprint(err), "use Redis 7.0 or newer, or Valkey") {
+		t.Errorf("got error %v, want one that says which versions work", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -212,8 +213,8 @@ func (s *sender) failure(cmd *command, err error) error {
 			return s.unknownValue(s.keys.holds(first.partition, first.subject))
 		}
 		return s.unknownValue(s.keys.index(first.partition))
-	case redis.HasErrorPrefix(err, "ERR") && explain(err.Error()) != err.Error():
-		return errors.New(explain(err.Error()))
+	case strings.HasPrefix(err.Error(), "ERR syntax error"): // Redis 6 cannot set and get a key at once
+		return fmt.Errorf("%w: the server is too old; use Redis 7.0 or newer, or Valkey", err)
 	}
 	if s.cluster != nil && s.reloaded.due(mastersInterval) {
 		// The client would ask for the masters by itself once a minute, and when a

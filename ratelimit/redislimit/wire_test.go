@@ -2,8 +2,6 @@ package redislimit
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -108,21 +106,6 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 			if !errors.Is(err, ratelimit.ErrUnavailable) {
 				t.Errorf("%q: got error %v, want one that wraps ErrUnavailable", text, err)
 			}
-		}
-	}
-}
-
-func TestErrorsOfTheScriptAreExplained(t *testing.T) {
-	rules := fmt.Sprint("user_script:", 1+strings.Count(formatText+fastText+leaseText, "\n"))
-	for text, want := range map[string]string{
-		"ERR user_script:1: nil":                  "ERR format.lua:1: nil",
-		"ERR " + rules + ": nil, on @" + rules:    "ERR rules.lua:1: nil, on @rules.lua:1",
-		"ERR user_script:9999: of another script": "ERR user_script:9999: of another script",
-		"ERR syntax error":                        "ERR syntax error: the server is too old; use Redis 7.0 or newer, or Valkey",
-		"ERR unknown command":                     "ERR unknown command",
-	} {
-		if got := explain(text); got != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 }
