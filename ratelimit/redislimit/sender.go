@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,8 +102,9 @@ func away(err error) bool {
 // roundTrip sends commands together.
 func (s *sender) roundTrip(cmds []*command) {
 	ctx := context.Background() // no caller may end the commands of the others
+	now := time.Now().UnixNano() + s.aheadNanos.Load()
 	for _, cmd := range cmds {
-		cmd.StringCmd = redis.NewStringCmd(ctx, cmd.args(s.keys, s.serverTime(cmd))...)
+		cmd.StringCmd = redis.NewStringCmd(ctx, cmd.args(s.keys, now)...)
 	}
 	if len(cmds) == 1 {
 		_ = s.client.Process(ctx, cmds[0]) // the command has the error
@@ -115,25 +115,6 @@ func (s *sender) roundTrip(cmds []*command) {
 		_ = pipe.Process(ctx, cmd)
 	}
 	_, _ = pipe.Exec(ctx)
-}
-
-// serverTime returns the time of the server, in Unix nanoseconds, for a command with
-// calendar windows, and 0 for others. It need not be exact: the script says if it finds
-// itself outside of the windows around this time.
-func (s *sender) serverTime(cmd *command) int64 {
-	first := cmd.groups[0]
-	if !first.calendar() && (first.code != opTakeAll || !slices.ContainsFunc(cmd.groups, (*group).calendar)) {
-		return 0
-	}
-	return time.Now().UnixNano() + s.aheadNanos.Load()
-}
-
-// calendar reports whether the group's operation is about calendar windows.
-func (g *group) calendar() bool {
-	if g.code == opTakeAll {
-		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return c.Plan.Numbers().Calendar })
-	}
-	return g.plan != nil && g.plan.Numbers().Calendar
 }
 
 // receiveAll answers the groups of commands that were sent. It returns what is to be sent now.
