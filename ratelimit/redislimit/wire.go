@@ -128,46 +128,40 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 		return binary.BigEndian.AppendUint16(b, op.change.hold.seconds())
 	case opLease:
 		b[len(b)-1] = opPeek
+		return op.appendPlan(b, now)
 	case opTake, opPeek:
-	default:
-		return b
+		return op.appendPlan(b, now)
 	}
-	b = append(u32(b, clamp(op.cost)), byte(engine.Of(op.plan).Len()))
-	for i := range engine.Of(op.plan).Len() {
-		b = u32(u32(b, lengthOf(engine.Of(op.plan).Kind(i))), uint32(min(engine.Of(op.plan).Limit(i), wideLimit)))
-	}
-	p := op.plan.Penalty()
-	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
-	b = u32(u32(b, uint32(p.Grace.Milliseconds())), seconds(p.Decay))
-	b = append(u32(b, seconds(p.Ban)), byte(p.Growth))
-	b = u32(u32(b, seconds(p.Max)), seconds(p.Forgive))
-	return op.appendBoundaries(b, now)
-}
-
-// appendBoundaries appends where the calendar windows around now begin and end.
-func (op *operation) appendBoundaries(b []byte, now int64) []byte {
-	for i := range engine.Of(op.plan).Len() {
-		if !op.plan.Numbers().Quota(i).IsCalendar() {
-			continue
-		}
-		for _, boundary := range op.plan.Numbers().Boundaries(i, now) {
-			b = binary.BigEndian.AppendUint32(b, clamp(boundary))
-		}
-	}
-	return op.appendSpans(op.appendWide(b))
+	return b
 }
 
 // wideLimit stands in for a larger limit. See format.lua.
 const wideLimit = math.MaxUint32 - 1
 
-// appendWide appends the cost and the limit for each quota with a limit of wideLimit or more.
-func (op *operation) appendWide(b []byte) []byte {
-	for i := range engine.Of(op.plan).Len() {
-		if limit := engine.Of(op.plan).Limit(i); limit >= wideLimit {
-			b = appendU64(appendU64(b, uint64(op.cost)), uint64(limit))
+// appendPlan appends the cost and the plan, with the calendar windows around now.
+func (op *operation) appendPlan(b []byte, now int64) []byte {
+	u32, plan, penalty := binary.BigEndian.AppendUint32, engine.Of(op.plan), op.plan.Penalty()
+	b = append(u32(b, clamp(op.cost)), byte(plan.Len()))
+	for i := range plan.Len() {
+		b = u32(u32(b, lengthOf(plan.Kind(i))), uint32(min(plan.Limit(i), wideLimit)))
+	}
+	b = binary.BigEndian.AppendUint16(b, uint16(penalty.Strikes))
+	b = u32(u32(b, uint32(penalty.Grace.Milliseconds())), seconds(penalty.Decay))
+	b = append(u32(b, seconds(penalty.Ban)), byte(penalty.Growth))
+	b = u32(u32(b, seconds(penalty.Max)), seconds(penalty.Forgive))
+	for i := range plan.Len() {
+		if plan.Numbers().Quota(i).IsCalendar() {
+			for _, boundary := range plan.Numbers().Boundaries(i, now) {
+				b = u32(b, clamp(boundary))
+			}
 		}
 	}
-	return b
+	for i := range plan.Len() {
+		if plan.Limit(i) >= wideLimit {
+			b = appendU64(b, uint64(op.cost), uint64(plan.Limit(i)))
+		}
+	}
+	return op.appendSpans(b)
 }
 
 // appendTo appends the change and the charge.
