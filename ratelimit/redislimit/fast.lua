@@ -73,7 +73,7 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
   at = at + size
 end
 
-local others, group = nil, 4 -- groups that are left to operations.lua
+local others, group = nil, 4 -- the arguments of decide, for what is left to operations.lua
 if apart then return table.concat(out) .. 'c' end
 
 local due -- the subjects of which holds have expired; nil: none
@@ -372,7 +372,7 @@ while takes and at <= last do
   out[group] = answer or ''
   if not answer then
     others = others or {}
-    others[#others + 1], others[#others + 2] = group, at
+    others[#others + 1] = {group, at, members, requests}
   end
   at = at + (grouped and 2 * members + 3 or 1)
 end

@@ -18,22 +18,22 @@ local function grantable(k, requests)
     if spans[q] then set_full(w, spans[q], full(w)) end
   end
   if subject.expires <= now then clear() end
-  cut()
+  if subject.ban_length > 0 then -- otherwise the end says since when a level is forgiven
+    -- A clock that stepped back makes no ban longer.
+    subject.ban_ends = min(subject.ban_ends, after(0) + subject.ban_length % BY_HAND)
+  end
   local fits = banned() and 0 or requests
   for q = 1, quotas do fits = min(fits, (room(q, fits))) end
   return fits
 end
 
 -- charge_and_strike makes the takes that are granted. The others are strikes, unless the
--- subject is banned, or could make them. It returns the letter of the answer, x if the
+-- subject is banned. It returns the letter of the answer, x if the
 -- index is a value of something else, and how many were limited.
 local function charge_and_strike(granted, refused)
   if granted > 0 then charge(granted) end
   if refused == 0 then return 'a', 0 end
   if banned() then return 'd', 0 end
-  local fits = 1
-  for q = 1, quotas do fits = min(fits, (room(q, 1))) end
-  if fits > 0 then return 's', 0 end
   local done, letter, limited = pcall(strike, refused)
   if done then return letter, limited end
   if sub(letter.err or letter, 1, 9) ~= 'WRONGTYPE' then error(letter) end
@@ -48,14 +48,8 @@ end
 -- decide makes all takes of a group, or none: some requests are granted, then some limited,
 -- and the rest banned, as if they had come one after the other at this instant. After
 -- the first one that is refused the subjects have nothing to do with each other any more.
-local function decide(at)
-  local members, requests, takes = 1, 1, {}
-  if grouped then
-    members, requests = byte(arg, at), byte(arg, at + 1) * 256 + byte(arg, at + 2)
-  elseif counts ~= '' then
-    requests = byte(counts, 2 * at - 1) * 256 + byte(counts, 2 * at)
-  end
-  local granted = requests
+local function decide(at, members, requests)
+  local granted, takes = requests, {}
   for m = 1, members do
     local k, p = at, 1
     if grouped then k, p = byte(arg, at + 2 * m + 1, at + 2 * m + 2) end
@@ -258,7 +252,9 @@ local function lease(k)
   local v, last = value()
   if fits > 0 and last > leased then note(generation, last) end
   if fits + refused > 0 then store() end
-  return v .. eight_bytes(share) .. four(generation), letter == 'a' and 'a' or letter .. two(0) .. two(limited)
+  local low = share % (MAX_U32 + 1)
+  v = v .. four((share - low) / (MAX_U32 + 1)) .. four(low) .. four(generation)
+  return v, letter == 'a' and 'a' or letter .. two(0) .. two(limited)
 end
 
 function operations.p(k)
@@ -308,7 +304,7 @@ operations.x = operations.u
 function operations.s(_, v) return v end
 
 for _, k in ipairs(due or {}) do end_holds(k) end
-for i = 1, others and #others or 0, 2 do out[others[i]] = decide(others[i + 1]) end
+for _, o in ipairs(others or {}) do out[o[1]] = decide(o[2], o[3], o[4]) end
 for k = 1, takes and 0 or subjects do
   local v, front = nil, 'e'
   if ours(k) then v, front = operations[op](k, values[k] or '') end

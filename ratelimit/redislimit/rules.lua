@@ -22,11 +22,6 @@ local function eight(s, i)
   return number(s, i) * (MAX_U32 + 1) + number(s, i + 4)
 end
 
-local function eight_bytes(x)
-  local low = x % (MAX_U32 + 1)
-  return four((x - low) / (MAX_U32 + 1)) .. four(low)
-end
-
 local function two(x)
   return char(floor(x / 256), x % 256)
 end
@@ -263,13 +258,6 @@ local function charge(requests)
   subject.strikes, subject.ban_length = 0, 0
 end
 
--- cut has a ban end no later than if it began now: a clock that stepped back makes
--- no ban longer. Without a length the ban is over, and keeps its end: a level is
--- forgiven so long after it.
-local function cut()
-  if subject.ban_length > 0 then subject.ban_ends = min(subject.ban_ends, after(0) + subject.ban_length % BY_HAND) end
-end
-
 local function banned()
   return subject.ban_length > 0 and subject.ban_ends > now
 end
@@ -297,19 +285,20 @@ local function punish()
   subject.level, subject.expires = level, max(subject.expires, subject.ban_ends + level * forgive)
 end
 
--- strike enters requests that are limited at this instant into the record. It returns the
--- letter of the answer and, unless that is i, how many were limited before a ban
--- began or was due.
+-- strike enters requests that are limited at this instant into the record, unless the subject
+-- could make them. It returns the letter of the answer and, unless that is i, how many were
+-- limited before a ban began or was due.
 local function strike(requests)
   local allowance, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
   local decay, s = number(arg, rest + 6), subject
-  if allowance == 0 then return 'g', requests end
-  for _, w in ipairs(s.windows) do s.expires = max(s.expires, w.ending) end
   local start, last_s, last_f = 0, 0, 0
   for q = 1, quotas do
     local fits, at_s, at_f, ending = room(q, 1)
     if fits == 0 and later(at_s, at_f, last_s, last_f) then start, last_s, last_f = start_of(q, ending), at_s, at_f end
   end
+  if last_s == 0 then return 's', 0 end
+  if allowance == 0 then return 'g', requests end
+  for _, w in ipairs(s.windows) do s.expires = max(s.expires, w.ending) end
   local ms = now * 1000 + floor(micros / 1000)
   if s.first == 0 or s.first < start * 1000 or s.first > ms then s.first = ms end -- a window may begin before 1970
   if s.first >= start * 1000 and ms - s.first < grace then return 'g', requests end
