@@ -171,17 +171,14 @@ func (a *account) begin(plan *ratelimit.Plan, cost int64) {
 	}
 }
 
-// openWindow inserts a window of the plan. If there are too many, it drops one that is not the
-// plan's.
+// openWindow puts a window of the plan in its place in the order of kinds. If there are too many,
+// it drops one that is not the plan's.
 func (a *account) openWindow(plan *ratelimit.Plan, w window) *window {
 	if a.n == maxWindows {
-		a.remove(a.replaceable(plan))
+		i := a.replaceable(plan)
+		copy(a.all[i:], a.all[i+1:])
+		a.n--
 	}
-	return a.insert(w)
-}
-
-// insert puts a window in its place in the order of kinds.
-func (a *account) insert(w window) *window {
 	i := 0
 	for i < a.n && a.all[i].kind < w.kind {
 		i++
@@ -190,11 +187,6 @@ func (a *account) insert(w window) *window {
 	a.all[i] = w
 	a.n++
 	return &a.all[i]
-}
-
-func (a *account) remove(i int) {
-	copy(a.all[i:], a.all[i+1:a.n])
-	a.n--
 }
 
 // replaceable returns the index of the window that ends first, of those that are
@@ -236,14 +228,6 @@ func (a *account) states(d *ratelimit.Decision) (fits bool) {
 		fits = fits && d.States[i].Remaining >= d.Cost
 	}
 	return fits
-}
-
-// lastEnd returns the end of the last window to end, or 0.
-func (a *account) lastEnd() (last unixSecond) {
-	for _, w := range a.windows() {
-		last = max(last, w.end)
-	}
-	return last
 }
 
 // charge adds d.Cost, which fits into the windows of the plan, to every window.

@@ -108,7 +108,9 @@ func (x *ruling) strike(d *ratelimit.Decision) {
 	if penalty.Strikes == 0 {
 		return
 	}
-	c.expires = max(c.expires, x.account.lastEnd())
+	for _, w := range x.account.windows() {
+		c.expires = max(c.expires, w.end)
+	}
 	struck, banned := c.strike(penalty, x.now, windowStart(d))
 	if d.Struck = struck; banned {
 		d.Outcome, d.BanEnds, d.Receipt.BanReason = ratelimit.Banned, int64(c.until), &reasonStrikes

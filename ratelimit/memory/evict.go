@@ -94,7 +94,7 @@ func (s *segment) pullBack(t *table, at uint64, now instant) meter {
 			continue
 		}
 		m = slot.freeze()
-		slot.setWindow(i, slot.window(i).withEnd(w.latestEnd(now)))
+		slot.setWindow(i, newWindowWord(slot.window(i).began(), w.latestEnd(now)))
 		m = (m | dirty).after(m)
 		slot.setMeter(m)
 		t.release(at, 0)

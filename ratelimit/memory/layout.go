@@ -38,7 +38,7 @@ func (l *layout) window(i int, slot slot, m meter) window {
 func (l *layout) anyWindow(i int, slot slot, m meter) window {
 	w := l.window(i, slot, m)
 	if w.isSmooth() {
-		w.setRounded(slot.window(i).rounded())
+		w.used = int64(slot.window(i).rounded())
 	} else if second := l.secondWord(i); second > 0 && slot.has(second) {
 		w.used += int64(slot.word(second))
 	}

@@ -184,11 +184,6 @@ func (w windowWord) began() uint32           { return uint32(w >> 32) }
 func (w windowWord) end() unixSecond         { return unixSecond(uint32(w)) }
 func (w windowWord) used(count uint32) int64 { return int64(count - w.began()) }
 
-// withEnd returns w, of a window or a bucket, with another end.
-func (w windowWord) withEnd(end unixSecond) windowWord {
-	return w&^(1<<32-1) | windowWord(uint32(end))
-}
-
 func newBucketWord(end unixSecond, rounded gcra.Fraction) windowWord {
 	return newWindowWord(uint32(rounded), end)
 }

@@ -30,19 +30,16 @@ func fillUnits(b gcra.Bucket) int64 {
 func (w *window) isSmooth() bool { return w.kind.IsSmooth() }
 
 // rounded is by how much the end of a smooth quota was rounded up.
-func (w *window) rounded() gcra.Fraction     { return gcra.Fraction(w.used) }
-func (w *window) setRounded(f gcra.Fraction) { w.used = int64(f) }
+func (w *window) rounded() gcra.Fraction { return gcra.Fraction(w.used) }
 
 func (w *window) full() gcra.Time { return gcra.Of(int64(w.end), w.rounded()) }
 
 func (w *window) setFull(t gcra.Time, now instant) {
-	var end int64
-	var rounded gcra.Fraction
+	w.end, w.used = 0, 0
 	if t > gcra.At(int64(now)) {
-		end, rounded = t.RoundUp()
+		end, rounded := t.RoundUp()
+		w.end, w.used = unixSecond(end), int64(rounded)
 	}
-	w.end = unixSecond(end)
-	w.setRounded(rounded)
 }
 
 // keptUntil returns the time until which half of the limit is used, which is over if less is.

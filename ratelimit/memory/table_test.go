@@ -265,7 +265,7 @@ func TestLayoutThatIsReplacedWhileItIsRead(t *testing.T) {
 
 func oneWindow(i int) layout {
 	var a account
-	a.insert(window{kind: fixedwindow.KindOf(int64(i + 1)), limit: 8})
+	a.openWindow(nil, window{kind: fixedwindow.KindOf(int64(i + 1)), limit: 8})
 	return a.layout()
 }
 
@@ -328,8 +328,9 @@ func TestClosedWindowsLeaveTheLayout(t *testing.T) {
 	var a, b account
 	a.roll(0, plan)
 	b.roll(0, plan)
-	b.insert(window{kind: fixedwindow.KindOf(1), limit: 8})
-	b.remove(0)
+	b.openWindow(plan, window{kind: fixedwindow.KindOf(1), limit: 8})
+	b.expire(0)
+	b.roll(0, plan)
 	if a.layout() != b.layout() {
 		t.Errorf("never had another window: %+v\nhad one:                  %+v", a.layout(), b.layout())
 	}

@@ -106,22 +106,17 @@ func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision, room
 		}
 		roomAt = 0 // not known: try immediately
 	}
-	if l.setExactTime(decisions) >= roomAt {
+	now := l.clock.now()
+	for i := range decisions {
+		decisions[i].Time, decisions[i].Receipt.BanReason = int64(now), nil
+	}
+	if now >= roomAt {
 		if admitted, _ := l.admitAll(group, decisions); admitted {
 			return true
 		}
 	}
 	v, _ := l.inspectAll(group, decisions)
 	return v == refused
-}
-
-// setExactTime has a group decided by the exact time, which it returns.
-func (l *Limiter) setExactTime(decisions []ratelimit.Decision) (now instant) {
-	now = l.clock.now()
-	for i := range decisions {
-		decisions[i].Time, decisions[i].Receipt.BanReason = int64(now), nil
-	}
-	return now
 }
 
 // inspectAll is inspect for a group. All that it read was so at one instant. It also
