@@ -100,8 +100,8 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 		quota ratelimit.Quota
 		idle  bool
 	}{
-		{ratelimit.PerMinute(1), false},
-		{ratelimit.PerMinute(1), true},
+		{ratelimit.PerMinute(2), false},
+		{ratelimit.PerMinute(2), true},
 		{ratelimit.PerMinute(1).Smooth(1), false},
 		{ratelimit.PerMinute(1).Smooth(1), true},
 	} {
@@ -109,8 +109,11 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 			plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, c.quota)
 			clock := ratelimittest.NewClock(noon.AddDate(10, 0, 0))
 			l := newLimiter(t, Options{MaxSubjects: 50, Now: clock.Now})
-			for i := range 50 {
-				take(t, l, fmt.Sprint(i), plan)
+			for _, now := range []time.Time{clock.Now(), clock.Now().Add(time.Minute)} {
+				clock.Set(now)
+				for i := range 50 {
+					take(t, l, fmt.Sprint(i), plan)
+				}
 			}
 			for _, now := range []time.Time{clock.Now(), noon} {
 				clock.Set(now)
@@ -119,8 +122,8 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 				}
 			}
 			for i := 0; i < 50 && !c.idle; i++ {
-				if d := take(t, l, fmt.Sprint(i), plan); d.Allowed() {
-					t.Errorf("subject %d, which had used up its quota, was admitted again", i)
+				if d, err := l.Peek(ctx, fmt.Sprint(i), plan); err != nil || d.States[0].Remaining != c.quota.Limit-1 {
+					t.Errorf("subject %d, which had used one unit, has %d left of %v, and error %v", i, d.States[0].Remaining, c.quota, err)
 				}
 			}
 			clock.Set(noon.Add(2 * time.Minute))
