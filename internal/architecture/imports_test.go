@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -168,12 +169,15 @@ type listed struct {
 	imports, deps []string // direct; direct or not
 }
 
-// packages lists the packages of all modules in the workspace.
+// list lists the packages of all modules in the workspace. Git refuses to say anything about a
+// checkout of another user.
+var list = sync.OnceValues(exec.Command("go", "list", "-buildvcs=false", "-f", format, "work").Output)
+
+const format = `{{.ImportPath}};{{join .Imports " "}};{{join .Deps " "}}`
+
 func packages(t *testing.T) []listed {
 	t.Helper()
-	const format = `{{.ImportPath}};{{join .Imports " "}};{{join .Deps " "}}`
-	// Git refuses to say anything about a checkout of another user.
-	out, err := exec.Command("go", "list", "-buildvcs=false", "-f", format, "work").Output()
+	out, err := list()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Fatalf("go list: %v\n%s", err, exit.Stderr)
 	} else if err != nil {

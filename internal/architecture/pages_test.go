@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,8 @@ func TestPagesFitAScreen(t *testing.T) {
 			continue
 		}
 		doc := exec.Command("go", "doc")
-		doc.Dir = filepath.Join("../..", name) // given a path instead, it searches every module
+		doc.Dir = filepath.Join("../..", name)
+		doc.Env = append(os.Environ(), "GO111MODULE=off") // or it lists the modules of the workspace for each page
 		page, err := doc.Output()
 		if err != nil {
 			t.Fatalf("go doc %s: %v", p.path, err)
