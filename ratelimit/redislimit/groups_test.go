@@ -52,7 +52,7 @@ func seeds() int {
 	if testenv.IsLong() {
 		return race.Fewer(50)
 	}
-	return race.Fewer(8)
+	return race.Fewer(4)
 }
 
 // What many callers ask at once, about one subject or about several, is answered as if they

@@ -51,7 +51,7 @@ func (l settling) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 func TestConformanceOfHolds(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	enginetest.Run(t, few(40, holding(onServer(s))), enginetest.Gaps{})
+	enginetest.Run(t, few(8, holding(onServer(s))), enginetest.Gaps{})
 	if keys := clientOf(t, s).Keys(ctx, "*}+*").Val(); len(keys) > 0 {
 		t.Errorf("what is held in the end: %q, want nothing", keys)
 	}

@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err == nil {
 		testenv.Long(t, "miniredis goes through the suite, as TestConformanceOfServer does")
 	}
-	enginetest.Run(t, few(60, func(t *testing.T, start time.Time) enginetest.Engine {
+	enginetest.Run(t, few(32, func(t *testing.T, start time.Time) enginetest.Engine {
 		m, c := mini(t)
 		m.SetTime(start)
 		return enginetest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime, Remembers: true}

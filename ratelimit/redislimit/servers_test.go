@@ -24,7 +24,7 @@ import (
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
 func TestConformanceOfServer(t *testing.T) {
-	enginetest.Run(t, few(80, onServer(redistest.Start(t))), enginetest.Gaps{})
+	enginetest.Run(t, few(32, onServer(redistest.Start(t))), enginetest.Gaps{})
 }
 
 // histories is set to 50000 for the long run of random histories.
@@ -117,11 +117,11 @@ func TestCluster(t *testing.T) {
 }
 
 func testConformanceOfCluster(t *testing.T, cluster *redistest.Cluster) {
-	enginetest.Run(t, few(15, onCluster(cluster)), enginetest.Gaps{InOrder: true})
+	enginetest.Run(t, few(4, onCluster(cluster)), enginetest.Gaps{InOrder: true})
 }
 
 func testConformanceOfHoldsOfCluster(t *testing.T, cluster *redistest.Cluster) {
-	enginetest.Run(t, few(5, holding(onCluster(cluster))), enginetest.Gaps{InOrder: true})
+	enginetest.Run(t, few(4, holding(onCluster(cluster))), enginetest.Gaps{InOrder: true})
 }
 
 func onCluster(cluster *redistest.Cluster) func(*testing.T, time.Time) enginetest.Engine {
