@@ -117,11 +117,10 @@ func build(t *testing.T, files map[string][]byte) string {
 	return binary
 }
 
-// run runs one case. It returns what the command printed, and whether the case
-// failed.
-func run(t *testing.T, binary, name string, args ...string) (out string, failed bool) {
+// run runs cases. It returns what the command printed, and whether a case failed.
+func run(t *testing.T, binary string, args ...string) (out string, failed bool) {
 	t.Helper()
-	cmd := exec.Command(binary, append([]string{"-case", name}, args...)...)
+	cmd := exec.Command(binary, args...)
 	text, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() > 1 {
 		t.Fatal(fmt.Errorf("%v: %w\n%s", cmd, err, text))

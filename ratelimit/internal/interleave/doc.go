@@ -7,7 +7,7 @@
 //
 // A failure prints each step of the schedule and the command that runs it again:
 //
-//	go test ./ratelimit/internal/interleave -run 'TestSchedules/two_takes,_one_unit_left$' -v -schedule 'A15 B16 A1'
+//	go test ./ratelimit/internal/interleave -run TestSchedules -v -case 'two takes, one unit left' -schedule 'A15 B16 A1'
 //
 // where A15 means that thread A does 15 steps.
 //
