@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
@@ -25,6 +26,7 @@ func TestConformance(t *testing.T) {
 
 // Histories restart the engine at any point, from what it saves then.
 func TestAgreesWithTheModel(t *testing.T) {
+	testenv.Long(t, "TestConformance makes the first 150 of these histories")
 	enginetest.Histories(t, newEngine, *histories, 400)
 }
 
