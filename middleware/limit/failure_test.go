@@ -293,7 +293,7 @@ func TestInvalidCallsAreLogged(t *testing.T) {
 		var log bytes.Buffer
 		opts := limit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 		get(handler(atNow(), c, opts, ok))
-		if want := `identify or Options.Cost returned an invalid value ` + want; !strings.Contains(log.String(), want) {
+		if want := `identify and the Options make an invalid call ` + want; !strings.Contains(log.String(), want) {
 			t.Errorf("the log has %q, want %q in it", log.String(), want)
 		}
 	}

@@ -259,7 +259,7 @@ func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, subj
 	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
 		err = costExceedsLimit(d).Wrap(err)
 	case errors.Is(err, ratelimit.ErrInvalid):
-		err = fmt.Errorf("limit: identify or Options.Cost returned an invalid value for %.200q: %w", subject, err)
+		err = fmt.Errorf("limit: identify and the Options make an invalid call for %.200q: %w", subject, err)
 	default:
 		err = unavailable.Wrap(err)
 	}

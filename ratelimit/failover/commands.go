@@ -120,7 +120,7 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 		local, ok = l.opts.Local.(C)
 	}
 	if !ok {
-		err = fmt.Errorf("failover: %w: %s: %w", ratelimit.ErrInvalid, what, errors.ErrUnsupported)
+		err = fmt.Errorf("failover: %w: an engine has no %s: %w", ratelimit.ErrInvalid, what, errors.ErrUnsupported)
 	}
 	return primary, local, err
 }
