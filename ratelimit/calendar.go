@@ -212,7 +212,8 @@ func sameZone(a, b *time.Location) bool {
 		if end.IsZero() {
 			break
 		}
-		if t = t.Add(time.Hour); t.Before(end) { // it may not be: see firstInstant of package fixedwindow
+		t = t.Add(time.Hour) // at least: in the far future the end may be past, see firstInstant of package fixedwindow
+		if t.Before(end) {
 			t = end
 		}
 	}

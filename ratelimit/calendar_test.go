@@ -30,7 +30,7 @@ func TestZonesAreInterned(t *testing.T) {
 		t.Error("two quotas in one zone differ")
 	}
 	for _, loc := range []*time.Location{
-		time.FixedZone("Europe/Berlin", 3600), time.FixedZone("", 3600), time.FixedZone("UTC+1", 3600), time.FixedZone("Local", 3600),
+		time.FixedZone("Europe/Berlin", 3600), time.FixedZone("", 3600), time.FixedZone("UTC+1", 3600), time.FixedZone("Local", 3600), time.FixedZone("UTC", 3600),
 	} {
 		q := ratelimit.PerDay(5).In(loc)
 		if q == ratelimit.PerDay(5).In(a) {

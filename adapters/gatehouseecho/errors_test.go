@@ -93,13 +93,16 @@ func TestUnmatched(t *testing.T) {
 // An error that is not public, also one that an error of Echo wraps, is for the log alone.
 func TestCausesAreLogged(t *testing.T) {
 	secret := errors.New("secret")
-	for _, err := range []error{secret, echo.NewHTTPError(503, "Later.").Wrap(secret)} {
+	for body, err := range map[string]error{
+		`{"code":"internal","message":"The service failed to answer this request.","status":500}`: secret,
+		`{"code":"unavailable","message":"Later.","status":503}`:                                  echo.NewHTTPError(503, "Later.").Wrap(secret),
+	} {
 		var log contract.Log
 		e := echo.New()
 		e.HTTPErrorHandler = gatehouseecho.ErrorHandler(&apierror.Responder{Logger: log.Logger()})
 		e.GET("/", func(*echo.Context) error { return err })
-		if got := contract.Serve(t, e)("GET", "/", ""); strings.Contains(got.Body, "secret") || !strings.Contains(log.String(), "secret") {
-			t.Errorf("got %s and the log %s", got.Body, log.String())
+		if got := contract.Serve(t, e)("GET", "/", ""); got.Body != body+"\n" || !strings.Contains(log.String(), "secret") {
+			t.Errorf("got %s and the log %s, want %s and the cause in the log", got.Body, log.String(), body)
 		}
 	}
 }

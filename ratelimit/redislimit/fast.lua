@@ -73,7 +73,7 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
   at = at + size
 end
 
-local others, group = nil, 4 -- the arguments of decide, for what is left to operations.lua
+local others, group = nil, 4 -- others: the arguments of decide for groups left to operations.lua
 if apart then return table.concat(out) .. 'c' end
 
 local due -- the subjects of which holds have expired; nil: none

@@ -115,8 +115,10 @@ func holdForeign(t *testing.T, c redis.UniversalClient, key, what string, do fun
 // A server that is too old for the script is told from an error in it.
 func TestServerIsTooOld(t *testing.T) {
 	m, c := mini(t)
-	m.SetError("ERR syntax error script: 0a1b, on @user_script:84.")
-	if _, err := newLimiter(t, c).Take(ctx, "a", lasting(1), 1); !strings.HasSuffix(fmt.Sprint(err), "use Redis 7.0 or newer, or Valkey") {
-		t.Errorf("got error %v, want one that says which versions work", err)
+	for _, text := range []string{"ERR syntax error", "ERR Error running script (call to f_0a1b): @user_script:84: @user_script: 84: ERR syntax error"} {
+		m.SetError(text)
+		if _, err := newLimiter(t, c).Take(ctx, "a", lasting(1), 1); !strings.HasSuffix(fmt.Sprint(err), text+": the server is too old; use Redis 7.0 or newer, or Valkey") {
+			t.Errorf("got error %v, want that of Redis and which versions work", err)
+		}
 	}
 }

@@ -28,8 +28,8 @@ local function grantable(k, requests)
 end
 
 -- charge_and_strike makes the takes that are granted. The others are strikes, unless the
--- subject is banned. It returns the letter of the answer, x if the
--- index is a value of something else, and how many were limited.
+-- subject is banned. It returns the letter of the answer, x if the index is a value of
+-- something else, and how many were limited.
 local function charge_and_strike(granted, refused)
   if granted > 0 then charge(granted) end
   if refused == 0 then return 'a', 0 end

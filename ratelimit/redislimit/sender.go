@@ -194,7 +194,7 @@ func (s *sender) failure(cmd *command, err error) error {
 			return s.unknownValue(s.keys.holds(first.partition, first.subject))
 		}
 		return s.unknownValue(s.keys.index(first.partition))
-	case strings.HasPrefix(err.Error(), "ERR syntax error"): // Redis 6 cannot set and get a key at once
+	case strings.Contains(err.Error(), "syntax error"): // before Redis 6.2, SET does not know EXAT
 		return fmt.Errorf("%w: the server is too old; use Redis 7.0 or newer, or Valkey", err)
 	}
 	if s.cluster != nil && s.reloaded.due(mastersInterval) {

@@ -193,7 +193,7 @@ func (h hooked) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 	return h.Limiter.Take(ctx, subject, plan, cost)
 }
 
-// Adjust fails if ctx has ended, as that of an engine elsewhere.
+// Adjust fails if ctx has ended, as it does in an engine that other processes share.
 func (h hooked) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -101,7 +101,7 @@ func TestUnavailable(t *testing.T) {
 				r := testcheck.Must(http.NewRequestWithContext(t.Context(), test.method, url, test.body))
 				r.Method = test.method
 				if r.Body == nil {
-					r.Body = http.NoBody // without a GetBody, as of a reverse proxy
+					r.Body = http.NoBody // and no GetBody: so a reverse proxy sends it
 				}
 				r.Header[test.header] = []string{"17"}
 				if got := send(rt, r); got != want {

